@@ -1,0 +1,71 @@
+package plan
+
+import "fmt"
+
+// An Admission says which submitted call may start next. It is a pure state machine: it has no clock, no goroutine
+// and no lock, it starts nothing, and the caller reports what happened. It is not safe for concurrent use.
+//
+// Calls are known by their index, from 0, in the order in which they were submitted, which is the model's order. A
+// batch is submitted whole, before anything starts; a stream call by call, at any time. The caller commits in that
+// order too: i only after every call before it.
+//
+// A call goes through Submit, Start (once it returned true), Settle, Commit. Settle of a call that has not started
+// skips it: it will never start, and only its Commit is still to come. Reports about an index that was never
+// submitted, or that come a second time, change nothing.
+type Admission interface {
+	// Submit adds the next call and returns its index. The claims are kept, not copied.
+	Submit(c Call) int
+	// Next returns the lowest call above after that may start now; with after -1, of all.
+	Next(after int) (i int, ok bool)
+	// Start reports that call i, classified this moment as c, is about to start. True: it has started. False: as c
+	// is, it must wait after all; c is recorded and Next will offer i again when it may start.
+	Start(i int, c Call) bool
+	// Settle reports that the body of i returned, or that i will never start.
+	Settle(i int)
+	// Commit reports that the result of i is committed.
+	Commit(i int)
+	// Blocked says what keeps call i from starting. It is false for a call that may start now, has started, is
+	// skipped or was never submitted.
+	Blocked(i int) (Blocker, bool)
+	// Reordered returns, in their order, the calls after i that started before it although they conflict with what
+	// i has become. Only a classification that changed before the start can bring this about, or FirstFit.
+	Reordered(i int) []int
+}
+
+// A BlockKind is a reason to wait.
+type BlockKind uint8
+
+const (
+	ByClaim   BlockKind = iota // a claim overlaps that of Call, and one of the two writes
+	ByBarrier                  // Call, or the waiting call itself, is exclusive
+	ByOrder                    // calls start in the model's order, and Call has not started, or not committed
+	ByWave                     // Call is of an earlier wave, and has not settled
+)
+
+// String returns "claim", "barrier", "order" or "wave".
+func (k BlockKind) String() string {
+	if int(k) < len(blockKinds) {
+		return blockKinds[k]
+	}
+	return fmt.Sprintf("BlockKind(%d)", uint8(k))
+}
+
+var blockKinds = [...]string{ByClaim: "claim", ByBarrier: "barrier", ByOrder: "order", ByWave: "wave"}
+
+// A Blocker is what keeps a call from starting.
+type Blocker struct {
+	Kind BlockKind
+	Call int   // the index of the call that is waited for
+	Mine Claim // with ByClaim: what the waiting call wants
+	Held Claim // with ByClaim: what Call has
+}
+
+// String says it in words: "call 2 (write a)".
+func (b Blocker) String() string {
+	switch b.Kind {
+	case ByClaim:
+		return fmt.Sprintf("call %d (%v)", b.Call+1, b.Held)
+	default:
+		return fmt.Sprintf("call %d (%v)", b.Call+1, b.Kind)
+	}
+}
