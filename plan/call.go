@@ -1,0 +1,126 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Access says how a claim uses its key.
+type Access uint8
+
+const (
+	Write Access = iota // sole use of the key; the zero value, so forgetting it is safe
+	Read                // may overlap other reads
+)
+
+// String returns "write" or "read".
+func (a Access) String() string {
+	switch a {
+	case Write:
+		return "write"
+	case Read:
+		return "read"
+	}
+	return fmt.Sprintf("Access(%d)", uint8(a))
+}
+
+// A Claim is one resource that a call uses while it runs.
+//
+// Keys are made of components between slashes and are compared byte for byte; slashes at the end do not count.
+// Nothing else is normalised here: two spellings of one file are two keys unless something canonical, such as
+// package tool/keys, spelt them.
+type Claim struct {
+	Key    string
+	Access Access
+	Tree   bool // the claim covers Key and every key below it, by component: lib covers lib/a, not library
+}
+
+// String returns the claim as the tables of this package show it: "write lib", or "read lib/..." for a tree.
+func (c Claim) String() string {
+	s := c.Access.String() + " " + printable(trim(c.Key))
+	if c.Tree {
+		s += "/..."
+	}
+	return s
+}
+
+// A Call is all that planning knows of a tool call. The zero Call is exclusive: it runs alone.
+//
+// The claims of one call are merged: a write covers a read of the same key, duplicates collapse, and a call never
+// conflicts with itself. A claim whose key is empty, slashes aside, makes the call exclusive: the whole world is an
+// exclusive call.
+type Call struct {
+	Safe   bool    // the call may overlap others; only an explicit true opts in
+	Claims []Claim // what it uses; read only when Safe
+}
+
+// Exclusive reports whether c must run alone: it is not safe, or one of its claims has an empty key.
+func (c Call) Exclusive() bool {
+	if !c.Safe {
+		return true
+	}
+	for _, cl := range c.Claims {
+		if trim(cl.Key) == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// Conflict reports whether two calls may neither overlap nor change places: either is exclusive, or a claim of one
+// overlaps a claim of the other and at least one of the two writes. It is symmetric.
+func Conflict(a, b Call) bool {
+	if a.Exclusive() || b.Exclusive() {
+		return true
+	}
+	_, _, found := collide(a, b)
+	return found
+}
+
+// collide finds the first pair of claims, in a's order and then in b's, that keeps two safe calls apart.
+func collide(a, b Call) (of, with Claim, found bool) {
+	for _, x := range a.Claims {
+		for _, y := range b.Claims {
+			if (x.Access != Read || y.Access != Read) && overlap(x, y) {
+				return x, y, true
+			}
+		}
+	}
+	return Claim{}, Claim{}, false
+}
+
+// overlap reports whether two claims have a key in common.
+func overlap(a, b Claim) bool {
+	x, y := trim(a.Key), trim(b.Key)
+	switch {
+	case x == y:
+		return true
+	case len(x) < len(y):
+		return a.Tree && y[len(x)] == '/' && y[:len(x)] == x
+	default:
+		return b.Tree && x[len(y)] == '/' && x[:len(y)] == y
+	}
+}
+
+// trim drops the slashes at the end of a key.
+func trim(key string) string {
+	n := len(key)
+	for n > 0 && key[n-1] == '/' {
+		n--
+	}
+	return key[:n]
+}
+
+// printable quotes a key that would spoil a table.
+func printable(key string) string {
+	q := fmt.Sprintf("%q", key)
+	if key == "" || q != `"`+key+`"` || strings.ContainsAny(key, " |") {
+		return q
+	}
+	return key
+}
+
+// ErrPlan is the error that every complaint about a plan wraps: of New about its form, of Verify and VerifyOrdered
+// about what it would do to a batch.
+var ErrPlan = errors.New("invalid plan")
