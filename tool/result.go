@@ -1,0 +1,123 @@
+package tool
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// A Code says how a call ended when its result is not the tool's own. The zero Code is the tool's own result, ok or error.
+type Code string
+
+// Refused before the body started; nothing has happened.
+const (
+	UnknownTool           Code = "UNKNOWN_TOOL"
+	InvalidArgs           Code = "INVALID_ARGS"
+	AbortedBeforeDispatch Code = "ABORTED_BEFORE_DISPATCH" // cancelled, or skipped, before the body started
+)
+
+// Ended otherwise than by the tool's own result; the effect may have happened.
+const (
+	Aborted           Code = "ABORTED"             // cancelled while it ran; it came to rest, and its own result is kept
+	Abandoned         Code = "ABANDONED"           // it did not come to rest within the drain bound
+	Panic             Code = "PANIC"               // the body panicked, or ended its goroutine
+	InvalidToolOutput Code = "INVALID_TOOL_OUTPUT" // the body returned what cannot be encoded
+)
+
+// MayHaveRun reports whether the effect of a call that ended with c may have happened. Of the zero Code, the tool's own
+// result says it.
+func (c Code) MayHaveRun() bool {
+	return c != UnknownTool && c != InvalidArgs && c != AbortedBeforeDispatch
+}
+
+// A Result is the outcome of one call.
+type Result struct {
+	Code    Code            `json:"code,omitempty"`    // of the pipeline alone: what a body puts here is dropped
+	IsError bool            `json:"isError,omitempty"` // true with every Code
+	Content []Block         `json:"content"`           // for the model
+	Value   json.RawMessage `json:"value,omitempty"`   // the same for a program: what the body returned, as JSON
+}
+
+// A Block is a piece of content: a text, or JSON when that is not empty.
+type Block struct {
+	Text string          `json:"text,omitempty"`
+	JSON json.RawMessage `json:"json,omitempty"`
+}
+
+// Text returns the result of a body that has a text for the model and nothing else.
+func Text(text string) Result {
+	return Result{Content: []Block{{Text: text}}}
+}
+
+// Text returns the content as one text: its blocks, a line break between them.
+func (r Result) Text() string {
+	var b strings.Builder
+	for i, block := range r.Content {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		if len(block.JSON) > 0 {
+			b.Write(block.JSON)
+		} else {
+			b.WriteString(block.Text)
+		}
+	}
+	return b.String()
+}
+
+// coded is a result that is not the tool's own.
+func coded(c Code, format string, args ...any) Result {
+	return Result{Code: c, IsError: true, Content: []Block{{Text: fmt.Sprintf(format, args...)}}}
+}
+
+// An outputError is what is wrong with what a body returned.
+type outputError struct{ err error }
+
+func (e *outputError) Error() string { return e.err.Error() }
+
+// resultOf makes a result of what a body returned.
+func resultOf(out any) (Result, error) {
+	switch out := out.(type) {
+	case Result:
+		return checked(out)
+	case string:
+		r := Text(strings.ToValidUTF8(out, "\uFFFD"))
+		value, err := encode(out)
+		r.Value = value
+		return r, err
+	}
+	value, err := encode(out)
+	if err != nil {
+		return Result{}, err
+	}
+	return Result{Content: []Block{{JSON: value}}, Value: value}, nil
+}
+
+// checked is a result as a body made it, if it can be passed on.
+func checked(r Result) (Result, error) {
+	r.Code = ""
+	if len(r.Value) > 0 && !json.Valid(r.Value) {
+		return Result{}, &outputError{fmt.Errorf("the value of its result is not JSON")}
+	}
+	content := make([]Block, len(r.Content))
+	for i, block := range r.Content {
+		if len(block.JSON) > 0 && !json.Valid(block.JSON) {
+			return Result{}, &outputError{fmt.Errorf("block %d of its result is not JSON", i+1)}
+		}
+		content[i] = Block{Text: strings.ToValidUTF8(block.Text, "\uFFFD"), JSON: block.JSON}
+	}
+	r.Content = content
+	return r, nil
+}
+
+// encode is json.Marshal for readers that are models, not browsers: <, > and & stay as they are.
+func encode(v any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, &outputError{err}
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
