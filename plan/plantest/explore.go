@@ -1,0 +1,303 @@
+package plantest
+
+import (
+	"errors"
+	"hash/maphash"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/keywave-go/keywave/plan"
+)
+
+// A Machine is an admission that [Explore] can fork.
+type Machine interface {
+	plan.Admission
+	// Clone returns an independent copy in the same state.
+	Clone() Machine
+	// AppendState appends all that the admission's answers can ever depend on. Two machines that append the same bytes
+	// count as the same, and the second is not looked at: what is left out here is left out of the exploration.
+	AppendState(dst []byte) []byte
+}
+
+// An Exploration says how far [Explore] goes. The zero value looks at nothing; set Calls and Contracts.
+type Exploration struct {
+	Calls      int            // the most calls in a batch; at most 8
+	Alphabet   []plan.Call    // what batches are made of; nil means [Alphabet]
+	Contracts  Contract       // those of A1 to A9 that the admission claims; with A8 also streams, not only batches
+	Reclassify int            // how many starts may come with another class than the call had
+	Skip       int            // how many calls may be settled before they start
+	Like       func() Machine // if set, an admission that must give the same answers, such as [NewRolling]
+}
+
+// Explore walks every state that an admission can reach: every batch over the alphabet from the smallest up, every order
+// of submitting, starting, settling and committing, each distinct state once. It returns how many states it looked at
+// and the first [*Violation] that it met. It uses every processor; open must be safe for concurrent use.
+func Explore(open func() Machine, e Exploration) (states int, err error) {
+	if e.Alphabet == nil {
+		e.Alphabet = Alphabet()
+	}
+	if e.Calls > 8 {
+		return 0, errors.New("plantest: cannot explore batches of more than 8 calls")
+	}
+	t := newTable(e.Alphabet)
+	for n := 1; n <= e.Calls && err == nil; n++ {
+		var more int
+		more, err = exploreSize(open, e, t, n)
+		states += more
+	}
+	return states, err
+}
+
+// exploreSize looks at all batches of n calls. The first two calls are what the work is split by.
+func exploreSize(open func() Machine, e Exploration, t *table, n int) (int, error) {
+	heads := [][]uint8{nil}
+	for range min(n, 2) {
+		var longer [][]uint8
+		for _, head := range heads {
+			for class := range e.Alphabet {
+				longer = append(longer, append(head[:len(head):len(head)], uint8(class)))
+			}
+		}
+		heads = longer
+	}
+	var (
+		wg     sync.WaitGroup
+		next   atomic.Int64
+		states atomic.Int64
+		failed atomic.Bool
+		once   sync.Once
+		first  error
+	)
+	for range min(runtime.GOMAXPROCS(0), len(heads)) {
+		wg.Go(func() {
+			x := explorer{Exploration: e, size: n, seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, failed: &failed}
+			for !failed.Load() {
+				k := int(next.Add(1)) - 1
+				if k >= len(heads) {
+					break
+				}
+				x.head = heads[k]
+				x.seen.clear()
+				s := state{world: world{table: t, contracts: e.Contracts}, machine: open()}
+				if e.Like != nil {
+					s.like = e.Like()
+				}
+				err := x.visit(s, 0)
+				states.Add(int64(x.seen.used))
+				if err != nil {
+					failed.Store(true)
+					once.Do(func() { first = err })
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return int(states.Load()), first
+}
+
+// A state is what the observer knows and the machines that it watches.
+type state struct {
+	world
+	machine Machine
+	like    Machine // or nil
+}
+
+// An explorer walks the batches of one size that begin with head.
+type explorer struct {
+	Exploration
+	size   int
+	head   []uint8
+	seen   hashes
+	seeds  [2]maphash.Seed
+	buf    []byte
+	trail  []event
+	failed *atomic.Bool // somebody found a violation: stop
+}
+
+// visit looks at whatever can happen in s, in which the calls in may can start.
+func (x *explorer) visit(s state, may set) error {
+	if x.failed.Load() {
+		return nil
+	}
+	do := func(kind uint8, call int, class uint8) error {
+		return x.step(s, may, event{kind, uint8(call), class})
+	}
+	if i := s.submitted; i < x.size && (x.Contracts.has(A8) || int(s.committed) == 0 && s.queued == 1<<i-1) {
+		for class := range s.calls {
+			if i < len(x.head) && uint8(class) != x.head[i] {
+				continue
+			}
+			if err := do(submits, i, uint8(class)); err != nil {
+				return err
+			}
+		}
+		if !x.Contracts.has(A8) {
+			return nil
+		}
+	}
+	for i := range may.all {
+		for class := range s.calls {
+			if uint8(class) != s.class[i] && int(s.reclassed) >= x.Reclassify {
+				continue
+			}
+			if err := do(starts, i, uint8(class)); err != nil {
+				return err
+			}
+		}
+	}
+	settling := s.running
+	if int(s.skipped) < x.Skip {
+		settling |= s.queued
+	}
+	for i := range settling.all {
+		if err := do(settles, i, 0); err != nil {
+			return err
+		}
+	}
+	if s.due() {
+		return do(commits, s.committed, 0)
+	}
+	return nil
+}
+
+// step lets e happen to a copy of s and, if that leads to a state not seen before, checks and visits it.
+func (x *explorer) step(s state, before set, e event) error {
+	x.trail = append(x.trail, e)
+	defer func() { x.trail = x.trail[:len(x.trail)-1] }()
+
+	s.machine = s.machine.Clone()
+	queued := s.queued
+	err := s.apply(s.machine, e, before)
+	if err == nil && s.like != nil {
+		s.like = s.like.Clone()
+		err = s.follow(s.like, e, queued)
+	}
+	if err != nil {
+		return x.tell(s, err)
+	}
+	fresh := x.seen.add(x.hash(&s))
+	if !fresh && !s.owed(e) {
+		return nil
+	}
+	may, err := s.offered(s.machine)
+	if err == nil {
+		err = s.freed(e, before, may)
+	}
+	if err == nil && !fresh {
+		return nil
+	}
+	if err == nil {
+		err = s.check(s.machine, may)
+	}
+	if err == nil && s.like != nil {
+		err = s.compare(s.like, may)
+	}
+	if err != nil {
+		return x.tell(s, err)
+	}
+	return x.visit(s, may)
+}
+
+// follow lets e happen to the admission that must be alike, and compares its answer to a start.
+func (w *world) follow(like plan.Admission, e event, queued set) error {
+	i := int(e.call)
+	switch e.kind {
+	case submits:
+		like.Submit(w.calls[e.class])
+	case starts:
+		started := !w.queued.has(i) && queued.has(i)
+		if ok := like.Start(i, w.calls[e.class]); ok != started {
+			return w.broken(A7, "Start of call %d returned %t, and for the one that it must be like %t", i, started, ok)
+		}
+	case settles:
+		like.Settle(i)
+	case commits:
+		like.Commit(i)
+	}
+	return nil
+}
+
+// compare asks the admission that must be alike what may start.
+func (w *world) compare(like plan.Admission, may set) error {
+	also, err := w.offered(like)
+	if err == nil && also != may {
+		err = w.broken(A4, "may start: %v, and in the one that it must be like: %v", may, also)
+	}
+	return err
+}
+
+// tell adds to a violation what led to it.
+func (x *explorer) tell(s state, err error) error {
+	var v *Violation
+	if errors.As(err, &v) {
+		for _, e := range x.trail {
+			v.Events = append(v.Events, e.describe(s.table))
+		}
+	}
+	return err
+}
+
+// hash is 128 bits of everything in s that its future depends on.
+func (x *explorer) hash(s *state) [2]uint64 {
+	b := append(x.buf[:0], uint8(s.submitted), uint8(s.committed), s.reclassed, s.skipped,
+		uint8(s.queued), uint8(s.running), uint8(s.started))
+	b = append(b, s.class[:s.submitted]...)
+	for i := s.committed; i < s.submitted; i++ {
+		var overtaken set
+		for j := range s.overtaken[i].all {
+			if s.conflicts(i, j) {
+				overtaken.add(j)
+			}
+		}
+		b = append(b, uint8(overtaken), uint8(s.unowed[i]&(s.queued|s.running)))
+	}
+	b = s.machine.AppendState(b)
+	if s.like != nil {
+		b = s.like.AppendState(b)
+	}
+	x.buf = b
+	return [2]uint64{maphash.Bytes(x.seeds[0], b), maphash.Bytes(x.seeds[1], b)}
+}
+
+// hashes is a set of 128-bit hashes with open addressing.
+type hashes struct {
+	slots [][2]uint64
+	used  int
+}
+
+func (h *hashes) clear() {
+	clear(h.slots)
+	h.used = 0
+}
+
+// add reports whether k was not there before.
+func (h *hashes) add(k [2]uint64) bool {
+	k[0] |= 1 // no hash is zero, as an empty slot is
+	if 2*h.used >= len(h.slots) {
+		old := h.slots
+		h.slots = make([][2]uint64, max(1<<12, 2*len(old)))
+		for _, o := range old {
+			if o[0] != 0 {
+				*h.slot(o) = o
+			}
+		}
+	}
+	at := h.slot(k)
+	if at[0] != 0 {
+		return false
+	}
+	*at = k
+	h.used++
+	return true
+}
+
+// slot finds the place of k: where it is, or where it would go.
+func (h *hashes) slot(k [2]uint64) *[2]uint64 {
+	mask := uint64(len(h.slots) - 1)
+	for i := k[1] & mask; ; i = (i + 1) & mask {
+		if at := &h.slots[i]; at[0] == 0 || *at == k {
+			return at
+		}
+	}
+}
