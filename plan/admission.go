@@ -32,6 +32,13 @@ type Admission interface {
 	Reordered(i int) []int
 }
 
+// A Grower is an Admission that can make room for a batch at once. The admissions of this package are: it saves most
+// of the memory that growing call by call would take.
+type Grower interface {
+	// Grow makes room for so many calls more, with so many claims in all.
+	Grow(calls, claims int)
+}
+
 // A BlockKind is a reason to wait.
 type BlockKind uint8
 

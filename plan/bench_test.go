@@ -129,12 +129,17 @@ func BenchmarkAdmission(b *testing.B) {
 
 // drive runs a batch with at most 8 calls at once, settling the oldest first.
 func drive(a plan.Admission, batch []plan.Call) {
+	claims := 0
+	for i := range batch {
+		claims += len(batch[i].Claims)
+	}
+	a.(plan.Grower).Grow(len(batch), claims)
 	for _, c := range batch {
 		a.Submit(c)
 	}
 	settled := make([]bool, len(batch))
 	committed := 0
-	var running []int
+	running := make([]int, 0, 8)
 	for committed < len(batch) {
 		for len(running) < 8 {
 			i, ok := a.Next(-1)
@@ -144,7 +149,7 @@ func drive(a plan.Admission, batch []plan.Call) {
 			running = append(running, i)
 		}
 		i := running[0]
-		running = running[1:]
+		running = append(running[:0], running[1:]...)
 		a.Settle(i)
 		settled[i] = true
 		for committed < len(batch) && settled[committed] {

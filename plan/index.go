@@ -2,6 +2,7 @@ package plan
 
 import (
 	"hash/maphash"
+	"slices"
 	"strings"
 )
 
@@ -33,9 +34,7 @@ type node struct {
 // reset forgets all keys.
 func (ix *index) reset() {
 	if ix.slots == nil {
-		ix.seed = maphash.MakeSeed()
-		ix.slots = make([]slot, 32)
-		ix.nodes = make([]node, 0, 16)
+		ix.grow(16)
 	}
 	ix.epoch++
 	if ix.epoch == 0 { // wrapped: the old slots could pass for new ones
@@ -43,6 +42,38 @@ func (ix *index) reset() {
 		ix.epoch = 1
 	}
 	ix.nodes = append(ix.nodes[:0], node{})
+}
+
+// grow makes room for n more keys.
+func (ix *index) grow(n int) {
+	ix.nodes = slices.Grow(ix.nodes, n+1)
+	size := 32
+	for 3*size < 4*cap(ix.nodes) {
+		size *= 2
+	}
+	if size <= len(ix.slots) {
+		return
+	}
+	if ix.slots == nil {
+		ix.seed = maphash.MakeSeed()
+	}
+	old := ix.slots
+	ix.slots = make([]slot, size)
+	for _, s := range old {
+		if s.epoch == ix.epoch && ix.epoch > 0 {
+			ix.slots[ix.free(s.hash)] = s
+		}
+	}
+}
+
+// free returns the place of a slot that is not in use.
+func (ix *index) free(hash uint32) int {
+	mask := len(ix.slots) - 1
+	at := int(hash) & mask
+	for ix.slots[at].epoch == ix.epoch {
+		at = (at + 1) & mask
+	}
+	return at
 }
 
 // find returns the node of a key, making what is missing of its path.
@@ -72,27 +103,12 @@ func (ix *index) child(parent int32, name string) int32 {
 			return s.node
 		}
 	}
+	if len(ix.nodes) == cap(ix.nodes) {
+		ix.grow(len(ix.nodes))
+		at = ix.free(hash)
+	}
 	n := int32(len(ix.nodes))
 	ix.nodes = append(ix.nodes, node{parent: parent})
 	ix.slots[at] = slot{ix.epoch, parent, n, hash, name}
-	if 4*len(ix.nodes) > 3*len(ix.slots) {
-		ix.grow()
-	}
 	return n
-}
-
-func (ix *index) grow() {
-	old := ix.slots
-	ix.slots = make([]slot, 2*len(old))
-	mask := len(ix.slots) - 1
-	for _, s := range old {
-		if s.epoch != ix.epoch {
-			continue
-		}
-		at := int(s.hash) & mask
-		for ix.slots[at].epoch == ix.epoch {
-			at = (at + 1) & mask
-		}
-		ix.slots[at] = s
-	}
 }

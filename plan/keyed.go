@@ -1,5 +1,7 @@
 package plan
 
+import "slices"
+
 // NewKeyed returns an Admission that starts a call as soon as every earlier call that it conflicts with has settled.
 // An exclusive call is a barrier: it starts when every earlier call has committed, and nothing later before it has.
 // A writer waits only for what came before it, and later readers of its key queue behind it. A step costs amortised
@@ -52,6 +54,14 @@ type place struct{ call, next, node, mode int32 }
 
 // A spot is where a call's places are, and how many of them are not granted yet.
 type spot struct{ first, n, lack int32 }
+
+func (k *keyed) Grow(calls, claims int) {
+	k.ledger.Grow(calls, claims)
+	k.of = slices.Grow(k.of, calls)
+	k.places = slices.Grow(k.places, claims+1)
+	k.queues = slices.Grow(k.queues, claims+1)
+	k.index.grow(claims)
+}
 
 func (k *keyed) Submit(c Call) int {
 	if len(k.calls) == 0 {

@@ -26,6 +26,9 @@ const (
 	committed
 )
 
+// Grow makes room for a batch.
+func (l *ledger) Grow(calls, _ int) { l.calls = slices.Grow(l.calls, calls) }
+
 func (l *ledger) add(c Call) int {
 	if l.calls == nil {
 		l.calls = make([]entry, 0, 8)

@@ -1,5 +1,7 @@
 package plan
 
+import "slices"
+
 // NewWaves returns an Admission that runs the waves of Ordered: a call starts when every call of every earlier wave
 // has settled; an exclusive call starts when every earlier call has committed, and nothing later before it has. It
 // plans what it has been given. A call that is submitted while a wave runs and another call waits in a later wave
@@ -36,6 +38,12 @@ type wave struct {
 }
 
 type link struct{ wave, next int32 }
+
+func (w *waves) Grow(calls, claims int) {
+	w.ledger.Grow(calls, claims)
+	w.of = slices.Grow(w.of, calls)
+	w.placer.index.grow(claims)
+}
 
 func (w *waves) Submit(c Call) int {
 	if len(w.calls) == 0 {
