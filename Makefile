@@ -1,0 +1,42 @@
+# What a person does here: make run, make test. What a machine does: make ci.
+GO ?= go
+FUZZTIME ?= 5s
+
+.PHONY: run test ci vet race exhaustive fuzz bench-smoke bench mutants mutants-apply
+
+run:                 ## one realistic turn of tool calls, under every admission
+	$(GO) run ./harness/cmd/keywave demo
+
+test:                ## the tests
+	$(GO) test ./...
+
+ci: test vet race exhaustive mutants-apply fuzz bench-smoke
+
+vet:
+	@test -z "$$(gofmt -l .)" || { echo "not gofmt-ed:"; gofmt -l .; exit 1; }
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
+
+race:
+	$(GO) test -race -short ./...
+
+exhaustive:          ## every small batch in every order
+	KEYWAVE_EXHAUSTIVE=1 $(GO) test -run 'Exhaustive' -v -timeout 15m ./plan
+
+fuzz:                ## every fuzz target for a short while
+	@set -e; grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u | while read -r pkg; do \
+	  for f in $$(grep -h '^func Fuzz' $$pkg/*_test.go | sed 's/^func \(Fuzz[A-Za-z0-9_]*\).*/\1/'); do \
+	    echo "fuzz $$pkg $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$pkg; \
+	  done; done
+
+bench-smoke:         ## every benchmark once
+	$(GO) test -run '^$$' -bench . -benchtime 1x -short ./...
+
+bench:               ## the speed contracts
+	$(GO) test -run '^$$' -bench . -benchmem ./plan ./exec
+
+mutants:             ## break the code once for each contract; the test named after it must fail
+	@bash .ci/mutants
+
+mutants-apply:       ## the breakages still fit the code
+	@bash .ci/mutants --check
