@@ -11,21 +11,22 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// probe finds out which spellings the file system of dir takes for one name.
-func probe(dir string) folding {
+// probe finds out which spellings the file system of dir takes for one name, asking same whether two names in a directory
+// are one file.
+func probe(dir string, same func(dir, a, b string) bool) folding {
 	found := usual()
 	tag := ".keywave-probe-" + strings.ToLower(rand.Text())
 	if name := tag + "-a"; create(dir, name) {
 		found.letters = same(dir, name, strings.ToUpper(name))
 		remove(dir, name)
-	} else if f, ok := existing(dir, swapCase); ok {
+	} else if f, ok := existing(dir, swapCase, same); ok {
 		found.letters = f
 	}
 	if name := tag + "-\u00e9"; create(dir, name) {
 		found.unicode = same(dir, name, norm.NFD.String(name))
 		found.ignorable = same(dir, name, name+"\u200d")
 		remove(dir, name)
-	} else if f, ok := existing(dir, swapForm); ok {
+	} else if f, ok := existing(dir, swapForm, same); ok {
 		found.unicode = f
 	}
 	return found
@@ -51,8 +52,8 @@ func create(dir, name string) bool {
 func remove(dir, name string) { os.Remove(filepath.Join(dir, name)) }
 
 // existing looks for an entry of dir, or dir itself in its parent, under another spelling.
-func existing(dir string, respell func(string) string) (same1, ok bool) {
-	names := []string{}
+func existing(dir string, respell func(string) string, same func(dir, a, b string) bool) (one, ok bool) {
+	var names []string
 	if d, err := os.Open(dir); err == nil {
 		names, _ = d.Readdirnames(256)
 		d.Close()
@@ -73,8 +74,8 @@ func existing(dir string, respell func(string) string) (same1, ok bool) {
 	return false, false
 }
 
-// same reports whether two names in dir are one file.
-func same(dir, a, b string) bool {
+// sameFile reports whether two names in dir are one file.
+func sameFile(dir, a, b string) bool {
 	x, err := os.Lstat(filepath.Join(dir, a))
 	if err != nil {
 		return false

@@ -79,7 +79,7 @@ func OpenRoot(dir string, opts ...Option) (*Root, error) {
 		opt(&p)
 	}
 	if !p.lettersKnown || !p.unicodeKnown {
-		found := probe(real)
+		found := probe(real, sameFile)
 		if !p.lettersKnown {
 			p.fold.letters = found.letters
 		}

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"path"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/net/idna"
 )
@@ -59,19 +60,35 @@ func hostKey(scheme string, u *url.URL) (string, error) {
 			host = "[" + host + "]"
 		}
 	} else {
-		host, err = idna.Lookup.ToASCII(strings.TrimSuffix(host, "."))
+		host, err = idna.Lookup.ToASCII(strings.TrimRight(host, "."))
 		if err != nil { // not a name of the DNS; an underscore, say
-			host = strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
+			host = strings.ToLower(strings.TrimRight(u.Hostname(), "."))
 		}
 	}
-	if host == "" {
+	switch {
+	case host == "":
 		return "", fmt.Errorf("it has no host: %w", ErrInvalid)
+	case host[0] != '[' && strings.ContainsAny(host, ":[]"):
+		return "", fmt.Errorf("its host is no address: %w", ErrInvalid)
 	}
-	host = escapePath(strings.ReplaceAll(host, "/", "%2F"))
+	host = escapeHost(host)
 	if port := strings.TrimLeft(u.Port(), "0"); port != "" && port != defaultPorts[scheme] {
 		host += ":" + port
 	}
 	return host, nil
+}
+
+// escapeHost encodes what a host may hold only when encoded: the % before the zone of an IPv6 address, and what is not ASCII.
+func escapeHost(host string) string {
+	var b strings.Builder
+	for i := range len(host) {
+		if c := host[i]; c == '%' || c >= utf8.RuneSelf {
+			fmt.Fprintf(&b, "%%%02X", c)
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
 }
 
 // escapePath writes every byte in its one canonical form: what may stand in a path without percent-encoding stands as

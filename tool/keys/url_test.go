@@ -56,7 +56,7 @@ func TestURLsApart(t *testing.T) {
 }
 
 func TestURLRefused(t *testing.T) {
-	for _, u := range []string{"", "/a/b", "example.com/a", "//example.com/a", "mailto:me@example.com", "urn:isbn:1", "file:///etc/passwd", "https://", "https:///a", "http://[::1", "https://a b/", ":", "http://h:port/"} {
+	for _, u := range []string{"", "/a/b", "example.com/a", "//example.com/a", "mailto:me@example.com", "urn:isbn:1", "file:///etc/passwd", "https://", "https:///a", "http://[::1", "https://a b/", ":", "http://h:port/", "http://./", "http://../"} {
 		got, err := keys.URL(u)
 		require.ErrorIs(t, err, keys.ErrInvalid, u)
 		assert.Empty(t, got)
