@@ -41,8 +41,8 @@ type Spec[In, Out any] struct {
 	Safe func(In) bool
 
 	// Claims returns the resources that a call with these arguments uses while it runs; none, if nothing that it
-	// touches can be shared. It is asked only when Safe returned true. An error makes the call exclusive: it is not a
-	// result, since the body has its own say.
+	// touches can be shared. An error, or a claim with an empty key, makes the call exclusive, whatever Safe returned;
+	// it is not a result, since the body has its own say. The claims of an exclusive call play no part in a plan.
 	Claims func(In) ([]plan.Claim, error)
 
 	// Body does the work. It must return soon after its context is done. An error is the call's result, marked as an
@@ -60,7 +60,7 @@ type Definition struct {
 	Parameters  json.RawMessage `json:"parameters"` // a JSON Schema of type object
 
 	schema   arguments
-	classify func(json.RawMessage) plan.Call // of valid arguments; nil: exclusive; it may panic
+	classify func(json.RawMessage) (plan.Call, error) // of valid arguments; nil: exclusive; it may panic
 	bind     func(json.RawMessage) (body, error)
 }
 
@@ -102,21 +102,22 @@ func Define[In, Out any](spec Spec[In, Out]) (*Definition, error) {
 			}, nil
 		},
 	}
-	if spec.Safe != nil {
+	if spec.Safe != nil || spec.Claims != nil {
 		// It decodes for itself: what Safe and Claims do to their input, the body does not see.
-		d.classify = func(raw json.RawMessage) plan.Call {
+		d.classify = func(raw json.RawMessage) (c plan.Call, err error) {
 			in, err := decode[In](raw)
-			if err != nil || !spec.Safe(in) {
-				return plan.Call{}
-			}
-			if spec.Claims == nil {
-				return plan.Call{Safe: true}
-			}
-			claims, err := spec.Claims(in)
 			if err != nil {
-				return plan.Call{}
+				return plan.Call{}, err
 			}
-			return plan.Call{Safe: true, Claims: slices.Clone(claims)}
+			c.Safe = spec.Safe != nil && spec.Safe(in)
+			if spec.Claims != nil {
+				claims, err := spec.Claims(in)
+				if err != nil {
+					return plan.Call{}, err
+				}
+				c.Claims = slices.Clone(claims) // the tool may use its slice again
+			}
+			return c, nil
 		}
 	}
 	return d, nil

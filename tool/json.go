@@ -221,11 +221,7 @@ func (s *scanner) enter() *jsonError {
 
 // within adds the name or index that led to e.
 func (e *jsonError) within(name string) *jsonError {
-	if len(e.path) < 32 { // no more is ever shown
-		e.path = append(e.path, name)
-	} else {
-		e.path[len(e.path)-1] = name
-	}
+	e.path = append(e.path, name)
 	return e
 }
 
