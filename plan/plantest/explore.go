@@ -115,34 +115,44 @@ type explorer struct {
 	failed *atomic.Bool // somebody found a violation: stop
 }
 
-// visit looks at whatever can happen in s, in which the calls in may can start.
+// visit looks at whatever can happen in s, in which the calls in may can start. It uses up the machines of s.
 func (x *explorer) visit(s state, may set) error {
-	if x.failed.Load() {
-		return nil
-	}
-	do := func(kind uint8, call int, class uint8) error {
-		return x.step(s, may, event{kind, uint8(call), class})
-	}
-	if i := s.submitted; i < x.size && (x.Contracts.has(A8) || int(s.committed) == 0 && s.queued == 1<<i-1) {
-		for class := range s.calls {
-			if i < len(x.head) && uint8(class) != x.head[i] {
-				continue
+	var room [8 * 16]event
+	events := x.events(room[:0], &s, may)
+	for n, e := range events {
+		child := s
+		if n < len(events)-1 {
+			child.machine = s.machine.Clone()
+			if s.like != nil {
+				child.like = s.like.Clone()
 			}
-			if err := do(submits, i, uint8(class)); err != nil {
-				return err
+		}
+		if err := x.step(child, may, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// events appends all that can happen next.
+func (x *explorer) events(to []event, s *state, may set) []event {
+	if x.failed.Load() {
+		return to
+	}
+	if i := s.submitted; i < x.size {
+		for class := range s.calls {
+			if i >= len(x.head) || uint8(class) == x.head[i] {
+				to = append(to, event{submits, uint8(i), uint8(class)})
 			}
 		}
 		if !x.Contracts.has(A8) {
-			return nil
+			return to
 		}
 	}
 	for i := range may.all {
 		for class := range s.calls {
-			if uint8(class) != s.class[i] && int(s.reclassed) >= x.Reclassify {
-				continue
-			}
-			if err := do(starts, i, uint8(class)); err != nil {
-				return err
+			if uint8(class) == s.class[i] || int(s.reclassed) < x.Reclassify {
+				to = append(to, event{starts, uint8(i), uint8(class)})
 			}
 		}
 	}
@@ -151,26 +161,22 @@ func (x *explorer) visit(s state, may set) error {
 		settling |= s.queued
 	}
 	for i := range settling.all {
-		if err := do(settles, i, 0); err != nil {
-			return err
-		}
+		to = append(to, event{settles, uint8(i), 0})
 	}
 	if s.due() {
-		return do(commits, s.committed, 0)
+		to = append(to, event{commits, uint8(s.committed), 0})
 	}
-	return nil
+	return to
 }
 
-// step lets e happen to a copy of s and, if that leads to a state not seen before, checks and visits it.
+// step lets e happen to s and, if that leads to a state not seen before, checks and visits it.
 func (x *explorer) step(s state, before set, e event) error {
 	x.trail = append(x.trail, e)
 	defer func() { x.trail = x.trail[:len(x.trail)-1] }()
 
-	s.machine = s.machine.Clone()
 	queued := s.queued
 	err := s.apply(s.machine, e, before)
 	if err == nil && s.like != nil {
-		s.like = s.like.Clone()
 		err = s.follow(s.like, e, queued)
 	}
 	if err != nil {
@@ -242,7 +248,7 @@ func (x *explorer) tell(s state, err error) error {
 func (x *explorer) hash(s *state) [2]uint64 {
 	b := append(x.buf[:0], uint8(s.submitted), uint8(s.committed), s.reclassed, s.skipped,
 		uint8(s.queued), uint8(s.running), uint8(s.started))
-	b = append(b, s.class[:s.submitted]...)
+	b = append(b, s.class[s.committed:s.submitted]...)
 	for i := s.committed; i < s.submitted; i++ {
 		var overtaken set
 		for j := range s.overtaken[i].all {

@@ -296,10 +296,10 @@ func (w *world) apply(m plan.Admission, e event, may set) error {
 }
 
 // owe notes, when late has just been submitted, who must not wait for it: if something is under way, every call that
-// could not start.
+// could not start. An exclusive call is under way until its commit, but not to first-fit, which does not claim A5.
 func (w *world) owe(late int, may set) {
 	underway := w.running != 0
-	for i := w.committed; i < late; i++ {
+	for i := w.committed; i < late && w.contracts.has(A5); i++ {
 		underway = underway || w.started.has(i) && w.isExclusive(i)
 	}
 	if underway {
