@@ -98,9 +98,10 @@ func overlap(a, b Claim) bool {
 		return true
 	case len(x) < len(y):
 		return a.Tree && y[len(x)] == '/' && y[:len(x)] == x
-	default:
+	case len(x) > len(y):
 		return b.Tree && x[len(y)] == '/' && x[:len(y)] == y
 	}
+	return false
 }
 
 // trim drops the slashes at the end of a key.
