@@ -1,0 +1,35 @@
+// Package exec runs calls at the same time where package plan allows it and keeps everything else in the model's order.
+//
+// [Run] is the short form: a body for every call, results by position. A [Lane] is the long one: every call is a [Job]
+// whose stages the lane calls in the right order, and calls may be submitted while others run. Both are the same
+// machine; a batch is a stream whose end is known. Neither knows what a tool is.
+//
+// # Order
+//
+// There are four orders, and they are kept apart. The model's order is the index that Submit gave. Calls start in the
+// order that the [plan.Admission] allows. Bodies return when they return: this is completion order, and Settled follows
+// it. Commit follows the model's order, always, over the prefix of calls that have settled, so completion order never
+// shows in it.
+//
+// # What is promised
+//
+//   - Results stand at the position of their call. Commits come one at a time, in the model's order.
+//   - At most limit bodies run at once. A permit is free again the moment a body returns.
+//   - The context is checked before every start. After a cancel nothing starts, the bodies that run get the cancel and are
+//     waited for, and every call still gets exactly one outcome.
+//   - With [Drain], a body that ignores its cancel is abandoned: its outcome says so and its late return is dropped.
+//   - A panic or a runtime.Goexit in a body ends that call and no other.
+//   - An error in an outcome is data and cancels nobody. An error of a stage stops the lane, and the first one is
+//     what Wait returns.
+//   - No goroutine outlives Run or Wait, except that of an abandoned body.
+//   - The values of the caller's context reach every stage.
+//
+// # How it works
+//
+// The lane is a role, not a goroutine. Workers take it in turns: whoever has something to report and finds the lane free
+// drives it, which means committing what is due, admitting the next call and preparing it; then it runs that call's body
+// itself. Another worker is started only when it would find something to do, and workers end when there is nothing left.
+// Telling that a call settled is a second role, so that it never waits for a Prepare, a Commit or an approval. No lock is
+// held while a caller's code runs, except that an admission is asked under the lane's own lock: it must be quick, and must
+// not call back into the lane.
+package exec

@@ -1,0 +1,241 @@
+package exec
+
+import "runtime/debug"
+
+// A worker is a goroutine that takes turns in the lane and runs bodies. It ends when it finds nothing to do.
+type worker struct {
+	l        *Lane
+	driving  bool // it has the lane
+	settling bool // it is in Settled
+	ended    bool // it came to its end, and not by runtime.Goexit
+	lost     bool // the call that it works on was abandoned: it is no longer one of the lane's
+	in       code // whose code it is in
+	i        int  // for which call
+}
+
+// A code says whose code a worker is in: anybody's may panic or call runtime.Goexit.
+type code uint8
+
+const (
+	inLane code = iota // our own and the admission's, with mu held
+	inClassify
+	inPrepare
+	inAwait
+	inRun
+	inSettled
+	inCommit
+	inSkip
+	inBody // of Run and Each
+	inEach
+)
+
+var codes = [...]string{
+	inLane: "admission", inClassify: "Classify", inPrepare: "Prepare", inAwait: "Await", inRun: "Run",
+	inSettled: "Settled", inCommit: "Commit", inSkip: "Skip", inBody: "body", inEach: "commit",
+}
+
+// work is the life of a worker; woken says that wanted asked for it.
+func (l *Lane) work(woken bool) {
+	w := worker{l: l}
+	defer w.end()
+	l.mu.Lock()
+	if woken {
+		l.waking = false
+	}
+	for !w.turns() { // it comes back early only after a panic, so that calls need no defer of their own
+		l.mu.Lock()
+	}
+	w.ended = true
+}
+
+// end lets another worker go on where runtime.Goexit ended this one.
+func (w *worker) end() {
+	if !w.ended && !w.lost {
+		go w.l.work(false)
+	}
+}
+
+// turns takes turns until there is nothing to do. It is called with mu held and releases it.
+func (w *worker) turns() (done bool) {
+	defer w.rescue(&done)
+	l := w.l
+	for {
+		w.settle()
+		i := w.drive()
+		if i < 0 {
+			break
+		}
+		w.perform(i)
+		if w.lost {
+			l.mu.Unlock()
+			return true
+		}
+	}
+	l.live--
+	l.finish()
+	return true
+}
+
+// enter releases mu for a caller's code. Whoever enters code that may take long first sees to it that somebody else
+// does what there is to do meanwhile.
+func (w *worker) enter(in code, i int) {
+	w.in, w.i = in, i
+	w.l.wake()
+}
+
+// leave takes mu again.
+func (w *worker) leave() {
+	w.in = inLane
+	w.l.mu.Lock()
+}
+
+// settle tells the jobs that they have an outcome, in completion order, unless somebody else is at it.
+func (w *worker) settle() {
+	l := w.l
+	for !l.settling && len(l.settles) > 0 {
+		i := l.settles[0]
+		l.settles = l.settles[1:]
+		c := l.slots[i].call
+		l.settling, w.settling = true, true
+		w.enter(inSettled, i)
+		err := c.job.Settled(l.calm, c.outcome)
+		w.leave()
+		l.settling, w.settling = false, false
+		l.open--
+		l.slots[i].state = ready
+		if err != nil {
+			l.fail(stageError(i, "Settled", err))
+		}
+	}
+}
+
+// perform takes an admitted and prepared call from there to its outcome. Mu is held before and after.
+func (w *worker) perform(i int) {
+	l, c := w.l, w.l.slots[i].call
+	if c != nil {
+		if gate, ok := c.job.(Waiter); ok && !w.await(i, c, gate) {
+			return
+		}
+	}
+	// Claims that are shared with other lanes are taken here: after every approval, before the permit. They are given
+	// back where the permit is.
+	if !l.sem.TryAcquire(1) && !w.permit(i, c) {
+		return
+	}
+	if l.halted(c) {
+		l.sem.Release(1)
+		l.notRun(i, c)
+		return
+	}
+	l.slots[i].state = running
+	if l.rec != nil {
+		l.rec.started(i)
+	}
+	if c == nil {
+		w.enter(inBody, i)
+		err := l.body(l.ctx, i)
+		w.leave()
+		if w.came(i) {
+			l.bodyEnded(i, EndReturned, err)
+		}
+		return
+	}
+	w.enter(inRun, i)
+	o := c.job.Run(c.ctx)
+	w.leave()
+	if w.came(i) {
+		l.ended(i, o, EndReturned)
+	}
+}
+
+// came takes back the permit of a body that returned, and says whether anybody still wants to know.
+func (w *worker) came(i int) bool {
+	if w.l.slots[i].lost {
+		w.lost = true
+		return false
+	}
+	w.l.sem.Release(1)
+	return true
+}
+
+// await lets a call wait for somebody and reports whether it may run. Meanwhile it does not count against the limit.
+func (w *worker) await(i int, c *call, gate Waiter) bool {
+	l := w.l
+	if l.halted(c) {
+		l.notRun(i, c)
+		return false
+	}
+	l.slots[i].state = gated
+	l.active--
+	if l.rec != nil {
+		l.rec.waits(i, WaitApproval, l.full())
+	}
+	w.enter(inAwait, i)
+	run := gate.Await(c.ctx)
+	w.leave()
+	if l.slots[i].lost {
+		w.lost = true
+		return false
+	}
+	l.slots[i].state = cleared
+	l.active++
+	if !run {
+		l.notRun(i, c)
+		return false
+	}
+	return true
+}
+
+// permit waits for a permit. It happens only where calls came back from Await to a lane that had gone on without them.
+func (w *worker) permit(i int, c *call) bool {
+	l := w.l
+	if l.rec != nil {
+		l.rec.waits(i, WaitPermit, l.full())
+	}
+	l.wake()
+	err := l.sem.Acquire(c.ctx, 1)
+	l.mu.Lock()
+	if err != nil {
+		l.notRun(i, c)
+	}
+	return err == nil
+}
+
+// rescue makes an outcome or a hard error of a panic or a runtime.Goexit in somebody's code.
+func (w *worker) rescue(done *bool) {
+	if *done {
+		return
+	}
+	l, in := w.l, w.in
+	err := &PanicError{Call: w.i, In: codes[in], Value: recover(), Stack: debug.Stack()}
+	if in == inLane {
+		err.Call = -1
+	} else {
+		w.leave()
+	}
+	defer l.mu.Unlock()
+	if w.driving {
+		l.driving, w.driving = false, false
+	}
+	if w.settling {
+		l.settling, w.settling = false, false
+	}
+	switch in {
+	case inAwait:
+		if w.lost = l.slots[w.i].lost; !w.lost {
+			l.active++
+			l.ended(w.i, Outcome{Err: err}, EndPanicked)
+		}
+	case inRun:
+		if w.came(w.i) {
+			l.ended(w.i, Outcome{Err: err}, EndPanicked)
+		}
+	case inBody:
+		if w.came(w.i) {
+			l.bodyEnded(w.i, EndPanicked, err)
+		}
+	default:
+		l.fail(err)
+	}
+	*done = w.lost
+}
