@@ -126,7 +126,7 @@ func (s *encoder) ledger(l *ledger) {
 		s.b = append(s.b, byte(e.state))
 		s.bool(e.order > 0)
 		s.bool(e.changed)
-		s.bool(e.late)
+		s.int(int(e.late))
 		for k := range i {
 			if o := &l.calls[k]; e.order > 0 && o.order > 0 {
 				s.bool(e.order < o.order)

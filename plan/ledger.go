@@ -13,8 +13,8 @@ type entry struct {
 	Call
 	order   int32 // its place in the order of the starts, from 1; 0: it has not started
 	state   state
-	changed bool // its classification was another one when it was submitted
-	late    bool // Waves: it came while something ran and something else waited for a later wave
+	changed bool  // its classification was another one when it was submitted
+	late    int32 // Waves: the last wave that waited when it came while something ran; 0: it was not late
 }
 
 type state uint8

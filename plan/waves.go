@@ -57,7 +57,7 @@ func (w *waves) Submit(c Call) int {
 			w.last--
 		}
 		if w.last > w.cur {
-			w.calls[i].late = true
+			w.calls[i].late = int32(w.last)
 			at = w.last
 		}
 	}
@@ -134,11 +134,10 @@ func (w *waves) plan() {
 		case e.state == settled && (p.firstFit || !e.Exclusive()):
 			continue // skipped; over Ordered an exclusive one is still a barrier
 		}
-		at := w.cur
-		if e.late {
-			at = most
-		}
-		at = p.place(&e.Call, at)
+		// A late call stays behind what it came behind, and follows it when that moves forward; it does not follow
+		// backward a call before it that changed its class, or it would itself wait for calls that came later.
+		e.late = min(e.late, int32(most))
+		at := p.place(&e.Call, max(w.cur, int(e.late)))
 		w.join(i, at)
 		if e.state == waiting {
 			most = max(most, at)

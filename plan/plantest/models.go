@@ -86,11 +86,11 @@ type modelCall struct {
 	started, settled bool
 	overtaken        []int // later calls that started before it
 	wave             int
-	late             bool // it must not delay what waited before it came
+	late             int // the wave that it must not get in front of, as others waited there before it came
 }
 
 func (m *model) Submit(c plan.Call) int {
-	m.calls = append(m.calls, modelCall{Call: c, late: m.isLate(), wave: m.current})
+	m.calls = append(m.calls, modelCall{Call: c, late: m.behind(), wave: m.current})
 	if m.place != nil {
 		m.plan()
 	}
@@ -208,31 +208,33 @@ func (m *model) wave(i int) (plan.Blocker, bool) {
 }
 
 // plan gives every call that has not started the earliest wave that it can have: not before the running one and, if it
-// came late, not before one that an earlier call waits in.
+// came late, not before one that an earlier call waits in, and waited in when it came.
 func (m *model) plan() {
 	last := m.current
 	for j := range m.calls {
 		if c := &m.calls[j]; !c.started && !c.settled {
-			floor := m.current
-			if c.late {
-				floor = last
-			}
-			c.wave = m.place(m, j, floor)
+			c.late = min(c.late, last)
+			c.wave = m.place(m, j, max(m.current, c.late))
 			last = max(last, c.wave)
 		}
 	}
 	m.advance()
 }
 
-// isLate reports whether a call that is submitted now comes late: the running wave has begun, and another call waits in
-// a later one.
-func (m *model) isLate() bool {
-	begun, waits := false, false
+// behind is the last wave that a call waits in, if the running wave has begun and is not that one: a call that is
+// submitted then comes late. Otherwise it is 0.
+func (m *model) behind() int {
+	begun, last := false, 0
 	for _, c := range m.calls {
 		begun = begun || c.started && c.wave == m.current
-		waits = waits || !c.started && !c.settled && c.wave > m.current
+		if !c.started && !c.settled {
+			last = max(last, c.wave)
+		}
 	}
-	return begun && waits
+	if begun && last > m.current {
+		return last
+	}
+	return 0
 }
 
 // advance makes the next wave the running one as long as there is one and this one is complete: every call of it has
@@ -267,7 +269,7 @@ func (m *model) AppendState(dst []byte) []byte {
 		return 0
 	}
 	for _, c := range m.calls {
-		dst = append(dst, bit(c.started, 0)|bit(c.settled, 1)|bit(c.late, 2), byte(c.wave), byte(len(c.overtaken)))
+		dst = append(dst, bit(c.started, 0)|bit(c.settled, 1), byte(c.wave), byte(c.late), byte(len(c.overtaken)))
 		for _, l := range c.overtaken {
 			dst = append(dst, byte(l))
 		}

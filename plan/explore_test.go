@@ -1,0 +1,53 @@
+package plan_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/keywave-go/keywave/plan"
+	"github.com/keywave-go/keywave/plan/plantest"
+	"github.com/stretchr/testify/require"
+)
+
+// machine lets the explorer fork one of the package's own admissions.
+type machine struct{ plan.Admission }
+
+func (m machine) Clone() plantest.Machine       { return machine{plan.CloneAdmission(m.Admission)} }
+func (m machine) AppendState(dst []byte) []byte { return plan.AppendAdmissionState(dst, m.Admission) }
+
+// admissions are the package's own, what they promise, and the naive model of each.
+var admissions = []struct {
+	name      string
+	open      func() plan.Admission
+	like      func() plantest.Machine
+	contracts plantest.Contract
+}{
+	{"Serial", plan.NewSerial, plantest.NewSerial, plantest.SerialAdmission},
+	{"Rolling", plan.NewRolling, plantest.NewRolling, plantest.RollingAdmission},
+	{"Waves", plan.NewWaves, plantest.NewWaves, plantest.WavesAdmission},
+	{"FirstFit", plan.NewFirstFit, plantest.NewFirstFit, plantest.FirstFitAdmission},
+	{"Keyed", plan.NewKeyed, plantest.NewKeyed, plantest.KeyedAdmission},
+}
+
+// TestAdmissionsExhaustively walks every state of every admission: every batch over the alphabet, whole and as a
+// stream, and every order of events, with one class that changes at the start and one call that is skipped. KEYWAVE_EXHAUSTIVE
+// makes the batches as long as CI wants them.
+func TestAdmissionsExhaustively(t *testing.T) {
+	sizes := []plantest.Exploration{{Calls: 3, Reclassify: 1, Skip: 1}, {Calls: 4}}
+	switch {
+	case testing.Short():
+		sizes = sizes[:1]
+	case os.Getenv("KEYWAVE_EXHAUSTIVE") != "":
+		sizes = []plantest.Exploration{{Calls: 4, Reclassify: 1, Skip: 1}, {Calls: 5}}
+	}
+	for _, a := range admissions {
+		t.Run(a.name, func(t *testing.T) {
+			for _, e := range sizes {
+				e.Contracts = a.contracts
+				n, err := plantest.Explore(func() plantest.Machine { return machine{a.open()} }, e)
+				t.Logf("%d states of up to %d calls, %d reclassified, %d skipped", n, e.Calls, e.Reclassify, e.Skip)
+				require.NoError(t, err)
+			}
+		})
+	}
+}
