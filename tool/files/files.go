@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -192,12 +191,14 @@ func (f *Files) regular(rel string) (*os.File, fs.FileInfo, error) {
 	if err != nil {
 		return nil, nil, failed(rel, err)
 	}
-	if info, err = file.Stat(); err == nil {
+	if info, err = file.Stat(); err != nil {
+		err = failed(rel, err)
+	} else {
 		err = mustBeFile(rel, info)
 	}
 	if err != nil {
 		file.Close()
-		return nil, nil, failed(rel, err)
+		return nil, nil, err
 	}
 	return file, info, nil
 }
@@ -244,6 +245,3 @@ func (r *reader) Read(p []byte) (int, error) {
 	}
 	return r.r.Read(p)
 }
-
-// join is path.Join for a name in a directory of the root.
-func join(dir, name string) string { return path.Join(dir, name) }
