@@ -50,16 +50,15 @@ func second(_ *tool.Definition, err error) error { return err }
 
 func TestDefineInfersFromTheType(t *testing.T) {
 	type input struct {
-		Path   string         `json:"path" jsonschema:"the file"`
-		Lines  []int          `json:"lines,omitempty"`
-		When   time.Time      `json:"when,omitzero"`
-		Addr   netip.Addr     `json:"addr,omitzero"`
-		Big    *big.Int       `json:"big,omitempty"`
-		Maybe  *bool          `json:"maybe,omitempty"`
-		Any    any            `json:"any,omitempty"`
-		Tags   map[string]int `json:"tags,omitempty"`
-		hidden int            // unexported: not of the schema
-		Never  string         `json:"-"`
+		Path  string         `json:"path" jsonschema:"the file"`
+		Lines []int          `json:"lines,omitempty"`
+		When  time.Time      `json:"when,omitzero"`
+		Addr  netip.Addr     `json:"addr,omitzero"`
+		Big   *big.Int       `json:"big,omitempty"`
+		Maybe *bool          `json:"maybe,omitempty"`
+		Any   any            `json:"any,omitempty"`
+		Tags  map[string]int `json:"tags,omitempty"`
+		Never string         `json:"-"`
 	}
 	d := define(t, tool.Spec[input, string]{Name: "t", Body: func(_ ctx, in input) (string, error) {
 		return in.Addr.String() + " " + in.Big.String() + " " + in.When.Format(time.RFC3339), nil
