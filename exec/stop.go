@@ -25,8 +25,9 @@ func (l *Lane) stop(cause error) {
 }
 
 // notice looks whether the lane was cancelled. The context knows it before anybody else does, so it is asked before every start.
+// A cancel that comes after the last commit is none.
 func (l *Lane) notice() {
-	if l.noticed || l.ctx.Err() == nil {
+	if l.noticed || l.ctx.Err() == nil || l.closed && l.cursor == len(l.slots) {
 		return
 	}
 	l.noticed = true

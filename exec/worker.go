@@ -36,7 +36,7 @@ var codes = [...]string{
 
 // work is the life of a worker; woken says that wanted asked for it.
 func (l *Lane) work(woken bool) {
-	w := worker{l: l}
+	w := worker{l: l, i: -1}
 	defer w.end()
 	l.mu.Lock()
 	if woken {
@@ -76,11 +76,15 @@ func (w *worker) turns() (done bool) {
 	return true
 }
 
-// enter releases mu for a caller's code. Whoever enters code that may take long first sees to it that somebody else
-// does what there is to do meanwhile.
+// enter releases mu for a caller's code, and first sees to it that somebody else does what there is to do meanwhile.
 func (w *worker) enter(in code, i int) {
-	w.in, w.i = in, i
-	w.l.wake()
+	w.i = i
+	more := w.l.wanted() // may panic, as the admission may
+	w.in = in
+	w.l.mu.Unlock()
+	if more {
+		go w.l.work(true)
+	}
 }
 
 // leave takes mu again.
@@ -94,24 +98,31 @@ func (w *worker) settle() {
 	l := w.l
 	for !l.settling && len(l.settles) > 0 {
 		i := l.settles[0]
-		l.settles = l.settles[1:]
 		c := l.slots[i].call
 		l.settling, w.settling = true, true
 		w.enter(inSettled, i)
 		err := c.job.Settled(l.calm, c.outcome)
 		w.leave()
-		l.settling, w.settling = false, false
-		l.open--
-		l.slots[i].state = ready
+		w.settled(i)
 		if err != nil {
 			l.fail(stageError(i, "Settled", err))
 		}
 	}
 }
 
+// settled leaves the role of settle, for the first call in its queue.
+func (w *worker) settled(i int) {
+	l := w.l
+	l.settling, w.settling = false, false
+	l.settles = l.settles[1:]
+	l.slots[i].state = ready
+	l.open--
+}
+
 // perform takes an admitted and prepared call from there to its outcome. Mu is held before and after.
 func (w *worker) perform(i int) {
 	l, c := w.l, w.l.slots[i].call
+	w.i = i
 	if c != nil {
 		if gate, ok := c.job.(Waiter); ok && !w.await(i, c, gate) {
 			return
@@ -206,8 +217,8 @@ func (w *worker) rescue(done *bool) {
 	if *done {
 		return
 	}
-	l, in := w.l, w.in
-	err := &PanicError{Call: w.i, In: codes[in], Value: recover(), Stack: debug.Stack()}
+	l, in, i := w.l, w.in, w.i
+	err := &PanicError{Call: i, In: codes[in], Value: recover(), Stack: debug.Stack()}
 	if in == inLane {
 		err.Call = -1
 	} else {
@@ -217,25 +228,44 @@ func (w *worker) rescue(done *bool) {
 	if w.driving {
 		l.driving, w.driving = false, false
 	}
-	if w.settling {
-		l.settling, w.settling = false, false
-	}
 	switch in {
-	case inAwait:
-		if w.lost = l.slots[w.i].lost; !w.lost {
-			l.active++
-			l.ended(w.i, Outcome{Err: err}, EndPanicked)
-		}
 	case inRun:
-		if w.came(w.i) {
-			l.ended(w.i, Outcome{Err: err}, EndPanicked)
+		if w.came(i) {
+			l.ended(i, Outcome{Err: err}, EndPanicked)
 		}
 	case inBody:
-		if w.came(w.i) {
-			l.bodyEnded(w.i, EndPanicked, err)
+		if w.came(i) {
+			l.bodyEnded(i, EndPanicked, err)
+		}
+	case inAwait:
+		if w.lost = l.slots[i].lost; !w.lost {
+			l.active++
+			l.ended(i, Outcome{Err: err}, EndPanicked)
+		}
+	case inSettled:
+		w.settled(i)
+		l.fail(err)
+	case inLane:
+		l.fail(err)
+		if w.settling { // it had not told anybody yet
+			l.settling, w.settling = false, false
+		} else if i >= 0 {
+			w.unhand(i)
 		}
 	default:
 		l.fail(err)
 	}
 	*done = w.lost
+}
+
+// unhand gives up the call that a worker had in hand when the admission panicked, if it had one and its body had not been called.
+func (w *worker) unhand(i int) {
+	l, c := w.l, w.l.slots[i].call
+	switch l.slots[i].state {
+	case running:
+		l.sem.Release(1)
+		l.notRun(i, c)
+	case gated, cleared:
+		l.notRun(i, c)
+	}
 }
