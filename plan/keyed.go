@@ -214,7 +214,7 @@ func (k *keyed) Next(after int) (int, bool) {
 	if b := k.alone.next(0); b >= 0 {
 		last = b
 	}
-	for i := k.ready.next(after + 1); i >= 0 && i <= last; i = k.ready.next(i + 1) {
+	for i := k.ready.next(max(after, -1) + 1); i >= 0 && i <= last; i = k.ready.next(i + 1) {
 		if k.open(i) {
 			return i, true
 		}

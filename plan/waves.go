@@ -95,34 +95,26 @@ func (w *waves) join(i, at int) {
 // plan puts every call that has not started into a wave again. Started ones keep theirs.
 func (w *waves) plan() {
 	w.ready.clear()
-	begun, alone := false, int32(0)
-	if w.cur < len(w.waves) {
-		begun = w.waves[w.cur].begun
-		alone = w.waves[w.cur].alone
-	}
 	p := &w.placer
 	p.reset(p.trees, w.cur)
-	var kept, left int32 // of the running wave
-	var next int32
-	for i := range w.calls {
-		e := &w.calls[i]
-		if e.order == 0 || int(w.of[i].wave) != w.cur {
-			continue
+	if w.cur < len(w.waves) && w.waves[w.cur].begun {
+		v := &w.waves[w.cur]
+		v.first, v.left = 0, 0
+		for i := range w.calls {
+			e := &w.calls[i]
+			if e.order == 0 || int(w.of[i].wave) != w.cur {
+				continue
+			}
+			p.fix(&e.Call, w.cur)
+			w.of[i].next = v.first
+			v.first = int32(i + 1)
+			if e.state == running {
+				v.left++
+			}
 		}
-		p.fix(&e.Call, w.cur)
-		w.of[i].next = next
-		next = int32(i + 1)
-		kept++
-		if e.state == running {
-			left++
-		}
-	}
-	if kept == 0 {
-		alone = 0
-	}
-	w.waves = w.waves[:min(w.cur, len(w.waves))]
-	if begun {
-		w.waves = append(w.waves, wave{first: next, left: left, alone: alone, begun: true})
+		w.waves = w.waves[:w.cur+1]
+	} else {
+		w.waves = w.waves[:min(w.cur, len(w.waves))]
 	}
 	w.last = w.cur
 	most := w.cur // the highest wave of a waiting call so far
@@ -163,7 +155,7 @@ func (w *waves) complete(v *wave) bool {
 }
 
 func (w *waves) Next(after int) (int, bool) {
-	i := w.ready.next(after + 1)
+	i := w.ready.next(max(after, -1) + 1)
 	return i, i >= 0 && w.open(i)
 }
 

@@ -2,7 +2,6 @@ package plantest
 
 import (
 	"errors"
-	"testing"
 
 	"github.com/keywave-go/keywave/plan"
 	"pgregory.net/rapid"
@@ -11,7 +10,7 @@ import (
 // CheckAdmission checks that what open returns keeps the contracts of A1 to A9 that it claims, in random histories of up
 // to 16 random calls: submitted whole or, with A8, as a stream, started, reclassified, skipped, settled and committed
 // in any order, with reports that mean nothing in between.
-func CheckAdmission(t *testing.T, open func() plan.Admission, contracts Contract) {
+func CheckAdmission(t rapid.TB, open func() plan.Admission, contracts Contract) {
 	t.Helper()
 	rapid.Check(t, func(t *rapid.T) { history(t, open(), nil, contracts) })
 }
@@ -19,7 +18,7 @@ func CheckAdmission(t *testing.T, open func() plan.Admission, contracts Contract
 // CheckLike checks in the same histories that the admission of open gives the same answers as that of like, one of the
 // references here for example. Classes change only with A7 in contracts, calls are skipped only with A4, and there
 // are streams only with A8.
-func CheckLike(t *testing.T, open, like func() plan.Admission, contracts Contract) {
+func CheckLike(t rapid.TB, open, like func() plan.Admission, contracts Contract) {
 	t.Helper()
 	rapid.Check(t, func(t *rapid.T) { history(t, open(), like(), contracts) })
 }
