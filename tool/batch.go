@@ -380,24 +380,25 @@ func (p *parser) locate(e *jsonError) {
 	s := scanner{data: p.data}
 	var walk func(level int) *jsonError
 	walk = func(level int) *jsonError {
+		p.call = 0
 		s.space()
-		if level == len(path) || s.pos == len(s.data) {
+		switch {
+		case level == len(path) || s.pos == len(s.data):
 			return s.value()
-		}
-		if s.data[s.pos] == '{' {
+		case s.data[s.pos] == '{':
 			return s.object(func(name []byte, _ int) *jsonError {
 				if plainName(name) == path[level] {
 					return walk(level + 1)
 				}
 				return s.value()
 			})
-		}
-		if level > 0 && path[level-1] == "choices" {
+		case s.data[s.pos] != '[':
+			return s.value()
+		case level > 0 && path[level-1] == "choices":
 			return s.array(func(int) *jsonError { return walk(level + 1) })
 		}
 		named := level > 0 && (path[level-1] == "calls" || path[level-1] == "tool_calls")
 		before := 0 // calls
-		p.call = 0
 		return s.array(func(i int) *jsonError {
 			if named {
 				p.call = i + 1

@@ -124,6 +124,8 @@ func TestParseCallsErrors(t *testing.T) {
 		{`{"calls":[{"name":"a"},{"name":"b"}‸`, 2, "/calls/1", "end of input"},
 		{`{"calls":[{"name":"a"} ‸{"name":"b"}]}`, 1, "/calls/0", "want a comma"},
 		{`{"calls":[{"name":"a"},‸]}`, 2, "/calls/1", "want a value"},
+		{`{"calls":[{"name":"a"}],"calls":[{"name":"b"},{"name":"c","id":‸x`, 2, "/calls/1/id", "want a value"},
+		{`{"calls":7,"calls":‸x`, 0, "/calls", "want a value"},
 		{`{"calls":[{"name":"a"}]‸`, 0, "", "end of input"},
 		{"{\"calls\":[{\"name\":\"a\"},{\"name\":\"b‸\xff\"}]}", 2, "/calls/1/name", "UTF-8"},
 		{"{\"calls\":[{\"name\":\"a\"},{\"name\":\"b‸\n\"}]}", 2, "/calls/1/name", "escaped"},

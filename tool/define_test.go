@@ -25,18 +25,18 @@ func TestDefineErrors(t *testing.T) {
 		return err
 	}
 	for says, err := range map[string]error{
-		"it has no name":         second(tool.Define(tool.Spec[file, string]{Body: echo})),
-		`"t": it has no body`:    second(tool.Define(tool.Spec[file, string]{Name: "t"})),
-		"a struct or a map":      second(tool.Define(tool.Spec[int, string]{Name: "t", Body: func(ctx, int) (string, error) { return "", nil }})),
-		"struct or a map":        second(tool.Define(tool.Spec[[]int, string]{Name: "t", Body: func(ctx, []int) (string, error) { return "", nil }})),
-		"cycle":                  second(tool.Define(tool.Spec[recursive, string]{Name: "t", Body: func(ctx, recursive) (string, error) { return "", nil }})),
-		"func()":                 second(tool.Define(tool.Spec[struct{ F func() }, string]{Name: "t", Body: func(ctx, struct{ F func() }) (string, error) { return "", nil }})),
-		"state its Parameters":   raw(``),
-		"its Parameters: byte 0": raw(`nope`),
-		"after the end":          raw(`{"type":"object"}{}`),
-		`not of type "object"`:   raw(`{"type":"string"}`),
-		"comes twice":            raw(`{"type":"object","type":"string"}`),
-		"got number":             raw(`{"type":"object","required":7}`),
+		"it has no name":      second(tool.Define(tool.Spec[file, string]{Body: echo})),
+		`"t": it has no body`: second(tool.Define(tool.Spec[file, string]{Name: "t"})),
+		"a struct or a map":   second(tool.Define(tool.Spec[int, string]{Name: "t", Body: func(ctx, int) (string, error) { return "", nil }})),
+		"struct or a map":     second(tool.Define(tool.Spec[[]int, string]{Name: "t", Body: func(ctx, []int) (string, error) { return "", nil }})),
+		"cycle":               second(tool.Define(tool.Spec[recursive, string]{Name: "t", Body: func(ctx, recursive) (string, error) { return "", nil }})),
+		"func()":              second(tool.Define(tool.Spec[struct{ F func() }, string]{Name: "t", Body: func(ctx, struct{ F func() }) (string, error) { return "", nil }})),
+		"its input has no schema: state its Parameters": raw(``),
+		"its Parameters: byte 0":                        raw(`nope`),
+		"after the end":                                 raw(`{"type":"object"}{}`),
+		`not of type "object"`:                          raw(`{"type":"string"}`),
+		"comes twice":                                   raw(`{"type":"object","type":"string"}`),
+		"got number":                                    raw(`{"type":"object","required":7}`),
 		"a reference out of the schema, to \"file:///etc/passwd\"":   raw(`{"type":"object","properties":{"x":{"$ref":"file:///etc/passwd"}}}`),
 		"a reference out of the schema, to \"http://example.com/s\"": raw(`{"type":"object","properties":{"x":{"$ref":"http://example.com/s"}}}`),
 	} {
@@ -182,4 +182,19 @@ func TestRegistry(t *testing.T) {
 	assert.True(t, first.Generation < second.Generation && second.Generation < third.Generation)
 	var e error = tool.ErrDuplicate
 	assert.False(t, errors.Is(e, tool.ErrDefinition))
+}
+
+// self decodes itself.
+type self struct{ text string }
+
+func (s *self) UnmarshalJSON(data []byte) error { s.text = string(data); return nil }
+
+func TestDefineInputThatDecodesItself(t *testing.T) {
+	body := func(_ ctx, in self) (string, error) { return in.text, nil }
+	_, err := tool.Define(tool.Spec[self, string]{Name: "t", Body: body})
+	require.ErrorIs(t, err, tool.ErrDefinition)
+	d := define(t, tool.Spec[self, string]{Name: "t", Parameters: json.RawMessage(`{"type":"object","required":["a"]}`), Body: body})
+	got, err := tool.Execute(t.Context(), registry(t, d), call("t", `{"a":1.0}`))
+	require.NoError(t, err)
+	assert.Equal(t, `{"a":1.0}`, got.Text())
 }

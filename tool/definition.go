@@ -21,7 +21,7 @@ import (
 //
 // Fields without omitempty or omitzero are required, and others than those of the struct are refused. Numbers in a field
 // of type any arrive as [json.Number]. A tool that wants its arguments as they are, such as one that another server
-// implements, takes In as [json.RawMessage] and states its Parameters.
+// implements, takes In as [json.RawMessage] and states its Parameters; so does one whose In has an UnmarshalJSON.
 //
 // Out is what the body returns: a string is a text for the model, a [Result] is the result itself, and anything else is
 // encoded as JSON.

@@ -30,7 +30,7 @@ var _ exec.Job = (*Job)(nil)
 // NewJob returns a job for a call. What the call's name means is looked up in r when the call is classified, and that is
 // right before it starts: a tool that was replaced while the call waited is run as it is then, and planned for as it is then.
 func NewJob(r *Registry, c Call) *Job {
-	return &Job{Call: c, registry: r, Result: coded(AbortedBeforeDispatch, "The dispatch of %s produced no result: it was not run.", bounded(c.Name, 100))}
+	return &Job{Call: c, registry: r, Result: coded(AbortedBeforeDispatch, "The dispatch of %s produced no result: it was not run.", named(c.Name))}
 }
 
 // Classify binds the call's name and says how the call may overlap others. It never panics.

@@ -397,3 +397,16 @@ func bounded(s string, n int) string {
 func quoted(name string) string {
 	return strconv.Quote(bounded(name, 100))
 }
+
+// named is the name of a tool in a sentence: as it is, or quoted if it is not just a word.
+func named(name string) string {
+	for _, r := range name {
+		if r <= ' ' || r >= 0x7f || r == '"' {
+			return quoted(name)
+		}
+	}
+	if name == "" || len(name) > 100 {
+		return quoted(name)
+	}
+	return name
+}

@@ -92,14 +92,18 @@ func TestT6OutcomesBeforeTheBody(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, errorResult(tool.InvalidArgs, "The arguments of write are invalid: it was not run.\n- the arguments: missing property 'path'\nThe arguments were: {}"), got)
 
+	got, err = tool.Execute(t.Context(), r, call("write", ` `))
+	require.NoError(t, err)
+	assert.Equal(t, errorResult(tool.InvalidArgs, "The arguments of write are invalid: it was not run.\n- the arguments: missing property 'path'\nThe arguments were empty."), got)
+
 	cause := errors.New("the advisory said so")
 	cancelled, cancel := context.WithCancelCause(t.Context())
 	cancel(cause)
-	results, err := tool.Run(cancelled, r, []tool.Call{call("write", `{"path":"a"}`), call("nowhere", ``), call("write", `nope`)})
+	results, err := tool.Run(cancelled, r, []tool.Call{call("write", `{"path":"a"}`), call("no where\n", ``), call("write", `nope`)})
 	assert.Equal(t, cause, err)
 	assert.Equal(t, []tool.Result{
 		errorResult(tool.AbortedBeforeDispatch, "write was not run: it was cancelled before it started (the advisory said so). Nothing was done."),
-		errorResult(tool.AbortedBeforeDispatch, "nowhere was not run: it was cancelled before it started (the advisory said so). Nothing was done."),
+		errorResult(tool.AbortedBeforeDispatch, "\"no where\\n\" was not run: it was cancelled before it started (the advisory said so). Nothing was done."),
 		errorResult(tool.AbortedBeforeDispatch, "write was not run: it was cancelled before it started (the advisory said so). Nothing was done."),
 	}, results)
 	assert.False(t, ran)

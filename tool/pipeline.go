@@ -120,7 +120,7 @@ func (p *prepared) dispatch(ctx context.Context) Result {
 func unknownTool(r *Registry, c Call) Result {
 	var names []string
 	for _, d := range r.Definitions() {
-		names = append(names, bounded(d.Name, 100))
+		names = append(names, named(d.Name))
 	}
 	known := "There are no tools."
 	if more := len(names) - maxNames; more > 0 {
@@ -135,8 +135,11 @@ func invalidArguments(c Call, problems []string) Result {
 	if more := len(problems) - maxProblems; more > 0 {
 		problems = append(slices.Clip(problems[:maxProblems]), fmt.Sprintf("and %d more", more))
 	}
-	return coded(InvalidArgs, "The arguments of %s are invalid: it was not run.\n- %s\nThe arguments were: %s",
-		bounded(c.Name, 100), strings.Join(problems, "\n- "), bounded(c.Arguments, maxEcho))
+	were := "were: " + bounded(c.Arguments, maxEcho)
+	if strings.TrimSpace(c.Arguments) == "" {
+		were = "were empty."
+	}
+	return coded(InvalidArgs, "The arguments of %s are invalid: it was not run.\n- %s\nThe arguments %s", named(c.Name), strings.Join(problems, "\n- "), were)
 }
 
 // reason words the cause of a cancel.
@@ -150,24 +153,24 @@ func reason(cause error) string {
 const check = "Check what has happened before you try again."
 
 func notRun(name string, cause error) Result {
-	return coded(AbortedBeforeDispatch, "%s was not run: it was cancelled before it started (%s). Nothing was done.", bounded(name, 100), reason(cause))
+	return coded(AbortedBeforeDispatch, "%s was not run: it was cancelled before it started (%s). Nothing was done.", named(name), reason(cause))
 }
 
 func aborted(name string, cause error, own Result) Result {
-	r := coded(Aborted, "%s was cancelled while it ran (%s). Its effect may have happened, wholly or in part. %s What it returned:", name, reason(cause), check)
+	r := coded(Aborted, "%s was cancelled while it ran (%s). Its effect may have happened, wholly or in part. %s What it returned:", named(name), reason(cause), check)
 	r.Content = append(r.Content, own.Content...)
 	r.Value = own.Value
 	return r
 }
 
 func abandoned(name string, cause error) Result {
-	return coded(Abandoned, "%s was cancelled while it ran (%s) and did not stop in time: it may still be running, and its effect may have happened. %s", bounded(name, 100), reason(cause), check)
+	return coded(Abandoned, "%s was cancelled while it ran (%s) and did not stop in time: it may still be running, and its effect may have happened. %s", named(name), reason(cause), check)
 }
 
 func panicked(name string, what string) Result {
-	return coded(Panic, "%s failed: %s. Its effect may have happened, wholly or in part. %s", bounded(name, 100), bounded(what, maxProblem), check)
+	return coded(Panic, "%s failed: %s. Its effect may have happened, wholly or in part. %s", named(name), bounded(what, maxProblem), check)
 }
 
 func invalidOutput(name string, err error) Result {
-	return coded(InvalidToolOutput, "%s ran, but its result cannot be shown: %s. Its effect may have happened. %s", bounded(name, 100), bounded(err.Error(), maxProblem), check)
+	return coded(InvalidToolOutput, "%s ran, but its result cannot be shown: %s. Its effect may have happened. %s", named(name), bounded(err.Error(), maxProblem), check)
 }

@@ -26,12 +26,13 @@ type arguments []*jsonschema.Schema
 
 // schemaOf infers the schema of a tool's input and compiles it; given is one that was stated for the model.
 func schemaOf(in reflect.Type, given json.RawMessage) (check arguments, shown json.RawMessage, err error) {
-	raw := in == reflect.TypeFor[json.RawMessage]()
-	if raw && len(given) == 0 {
-		return nil, nil, errors.New("its input is raw JSON: state its Parameters")
+	types := codecs(in)
+	own := types[in] != nil && types[in].Type == "" // it decodes itself, like json.RawMessage
+	if own && len(given) == 0 {
+		return nil, nil, errors.New("its input has no schema: state its Parameters")
 	}
-	if !raw {
-		inferred, err := infer.ForType(in, &infer.ForOptions{TypeSchemas: codecs(in)})
+	if !own {
+		inferred, err := infer.ForType(in, &infer.ForOptions{TypeSchemas: types})
 		if err != nil {
 			return nil, nil, err
 		}
