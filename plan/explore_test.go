@@ -3,6 +3,7 @@ package plan_test
 import (
 	"os"
 	"testing"
+	"time"
 
 	"github.com/keywave-go/keywave/plan"
 	"github.com/keywave-go/keywave/plan/plantest"
@@ -33,19 +34,25 @@ var admissions = []struct {
 // stream, and every order of events, with one class that changes at the start and one call that is skipped. KEYWAVE_EXHAUSTIVE
 // makes the batches as long as CI wants them.
 func TestAdmissionsExhaustively(t *testing.T) {
-	sizes := []plantest.Exploration{{Calls: 3, Reclassify: 1, Skip: 1}, {Calls: 4}}
+	sizes := []plantest.Exploration{
+		{Calls: 3, Reclassify: 1, Skip: 1},
+		{Calls: 4, Reclassify: 1, Skip: 1, Alphabet: fewLetters()},
+		{Calls: 4},
+	}
 	switch {
 	case testing.Short():
-		sizes = sizes[:1]
+		sizes = sizes[:2]
 	case os.Getenv("KEYWAVE_EXHAUSTIVE") != "":
 		sizes = []plantest.Exploration{{Calls: 4, Reclassify: 1, Skip: 1}, {Calls: 5}}
 	}
 	for _, a := range admissions {
 		t.Run(a.name, func(t *testing.T) {
 			for _, e := range sizes {
+				begin := time.Now()
 				e.Contracts = a.contracts
 				n, err := plantest.Explore(func() plantest.Machine { return machine{a.open()} }, e)
-				t.Logf("%d states of up to %d calls, %d reclassified, %d skipped", n, e.Calls, e.Reclassify, e.Skip)
+				t.Logf("%d states of up to %d calls, %d reclassified, %d skipped, in %v",
+					n, e.Calls, e.Reclassify, e.Skip, time.Since(begin).Round(time.Millisecond))
 				require.NoError(t, err)
 			}
 		})
