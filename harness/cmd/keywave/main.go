@@ -7,10 +7,14 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strconv"
 	"syscall"
 
 	"github.com/alecthomas/kong"
 	"golang.org/x/term"
+
+	"github.com/keywave-go/keywave/exec"
+	"github.com/keywave-go/keywave/tool"
 )
 
 // What the process ends with.
@@ -33,6 +37,7 @@ type host struct {
 	stdout, stderr stream
 	signals        <-chan os.Signal
 	env            func(string) string
+	tools          []*tool.Definition // that a batch may use besides the file tools
 }
 
 // A stream is where output goes. Its size is that of the terminal behind it, if there is one; it is asked for before
@@ -124,7 +129,7 @@ func command(ctx context.Context, args []string, h host) (err error) {
 	}()
 	var line commandLine
 	parser, err := kong.New(&line,
-		kong.Name("keywave"), kong.Description(about),
+		kong.Name("keywave"), kong.Vars{"limit": strconv.Itoa(exec.DefaultLimit)}, kong.Description(about),
 		kong.ConfigureHelp(kong.HelpOptions{NoExpandSubcommands: true, WrapUpperBound: 100}),
 		kong.Writers(h.stdout, h.stderr),
 		kong.Exit(func(int) { panic(helpShown{}) }),

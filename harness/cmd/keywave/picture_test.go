@@ -170,23 +170,31 @@ func (w *terminal) stream() stream {
 	return stream{w, func() (int, int, bool) { return w.width, w.height, true }}
 }
 
+func lines(texts ...string) []line {
+	var all []line
+	for _, text := range texts {
+		all = append(all, line{text: text})
+	}
+	return all
+}
+
 func TestScreenRedrawsInPlace(t *testing.T) {
 	w := &terminal{width: 20, height: 6}
 	s := &screen{to: w.stream()}
-	s.paint(nil, []string{"one", "a line that is wider than the terminal", "三つ"})
-	assert.Equal(t, "\r\x1b[Jone\na line that is wid…\n三つ\n", w.String())
+	s.paint(nil, []line{{"one", painter(true).good}, {text: "a line that is wider than the terminal"}, {text: "三つ"}})
+	assert.Equal(t, "\r\x1b[J\x1b[32mone\x1b[0m\na line that is wid…\n三つ\n", w.String())
 
 	w.Reset()
 	w.width = 10 // the second line has been wrapped by the terminal to two
-	s.paint([]string{"stays"}, []string{"two"})
+	s.paint(lines("stays"), lines("two"))
 	assert.Equal(t, "\x1b[4A\r\x1b[Jstays\ntwo\n", w.String())
 
 	w.Reset()
-	s.paint(nil, []string{"1", "2", "3", "4", "5", "6"})
+	s.paint(nil, lines("1", "2", "3", "4", "5", "6"))
 	assert.Equal(t, "\x1b[1A\r\x1b[J1\n2\n3\n… and 3 …\n", w.String())
 
 	w.Reset()
-	s.paint([]string{"end"}, nil)
+	s.paint(lines("end"), nil)
 	assert.Equal(t, "\x1b[4A\r\x1b[Jend\n", w.String())
 	w.Reset()
 	s.paint(nil, nil)

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/keywave-go/keywave/plan"
+	"github.com/keywave-go/keywave/tool"
+	"github.com/keywave-go/keywave/tool/files"
+)
+
+// No turn of a model is near this; a file that is was named by mistake.
+const mostInput = 64 << 20
+
+// A batch is the calls of one turn, and the tools that they are for.
+type batch struct {
+	source   string // of the calls, for messages
+	calls    []tool.Call
+	registry *tool.Registry
+	root     string // the key of the directory, which is cut off keys that are shown
+}
+
+type batchFlags struct {
+	Batch string `arg:"" help:"The calls of one turn: {\"calls\":[{\"id\",\"name\",\"arguments\"}]}, or an assistant message as OpenAI or Anthropic send it; - is the standard input."`
+	Dir   string `short:"C" default:"." placeholder:"DIR" help:"The directory that the file tools work in, by default the working directory. Nothing outside it is touched."`
+}
+
+// open reads the batch and opens its tools, which close with the function returned.
+func (f batchFlags) open(ctx context.Context, h host) (*batch, func(), error) {
+	data, source, err := f.read(ctx, h.stdin)
+	if err != nil {
+		return nil, nil, err
+	}
+	b := &batch{source: source}
+	if b.calls, err = tool.ParseCalls(data); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", source, err)
+	}
+	closeTools, err := b.openTools(f.Dir, h.tools...)
+	return b, closeTools, err
+}
+
+// openTools registers the file tools on dir, and more besides. The function returned closes them.
+func (b *batch) openTools(dir string, more ...*tool.Definition) (func(), error) {
+	tools, err := files.New(dir)
+	if err != nil {
+		return nil, err
+	}
+	b.registry = new(tool.Registry)
+	if err := b.registry.Register(append(tools.Tools(), more...)...); err != nil {
+		return nil, errors.Join(err, tools.Close())
+	}
+	// What list claims of the directory itself is the key that those of all files in it begin with.
+	if whole := tool.Calls(b.registry, []tool.Call{{Name: "list", Arguments: `{"path":"."}`}})[0]; len(whole.Claims) > 0 {
+		b.root = whole.Claims[0].Key
+	}
+	// Every file was closed, and its errors seen, by the call that wrote it.
+	return func() { _ = tools.Close() }, nil
+}
+
+// read returns the input and what to call it. It gives up when ctx is done: a signal must not wait for somebody to
+// type.
+func (f batchFlags) read(ctx context.Context, stdin io.Reader) (data []byte, source string, err error) {
+	in, source := stdin, "standard input"
+	if f.Batch != "-" {
+		source = f.Batch
+		file, err := os.Open(f.Batch)
+		if err != nil {
+			return nil, source, err
+		}
+		defer file.Close()
+		in = file
+	}
+	type input struct {
+		data []byte
+		err  error
+	}
+	got := make(chan input, 1)
+	go func() {
+		data, err := io.ReadAll(io.LimitReader(in, mostInput+1))
+		got <- input{data, err}
+	}()
+	select {
+	case <-ctx.Done():
+		return nil, source, context.Cause(ctx)
+	case in := <-got:
+		var path *fs.PathError
+		switch {
+		case errors.As(in.err, &path):
+			return nil, source, in.err // it names the file already
+		case in.err != nil:
+			return nil, source, fmt.Errorf("%s: %w", source, in.err)
+		case len(in.data) > mostInput:
+			return nil, source, fmt.Errorf("%s: larger than %d MiB, which no turn of a model is", source, mostInput>>20)
+		}
+		return in.data, source, nil
+	}
+}
+
+// label names call i for people, on one line: the tool, and what it is used on.
+func (b *batch) label(i int) string {
+	c := b.calls[i]
+	name := clean(c.Name)
+	if name == "" {
+		name = `""`
+	}
+	return strings.TrimRight(name+" "+subject(c.Arguments), " ")
+}
+
+// subject picks from arguments what a person wants to see.
+func subject(arguments string) string {
+	var members map[string]json.RawMessage
+	if json.Unmarshal([]byte(arguments), &members) != nil {
+		return clip(clean(arguments), 40)
+	}
+	var parts []string
+	for _, name := range []string{"pattern", "path", "from", "to", "url", "command", "query"} {
+		var s string
+		if raw, ok := members[name]; ok && json.Unmarshal(raw, &s) == nil && s != "" {
+			switch name {
+			case "pattern":
+				s = "/" + s + "/"
+			case "to":
+				s = "→ " + s
+			}
+			parts = append(parts, clip(clean(s), 40))
+		}
+	}
+	if parts == nil && len(members) > 0 {
+		return clip(clean(arguments), 40)
+	}
+	return strings.Join(parts, " ")
+}
+
+// claim shortens a claim on a file below the directory to the path in it.
+func (b *batch) claim(c plan.Claim) plan.Claim {
+	if c.Key == b.root {
+		c.Key = "."
+	} else if path, ok := strings.CutPrefix(c.Key, strings.TrimRight(b.root, "/")+"/"); ok {
+		c.Key = path
+	}
+	return c
+}
+
+// pair shortens two claims that met. Of two trees that meet, that of the longer key does not matter.
+func (b *batch) pair(mine, held plan.Claim) (plan.Claim, plan.Claim) {
+	mine, held = b.claim(mine), b.claim(held)
+	if mine.Tree && held.Tree {
+		mine.Tree = mine.Key != held.Key && (mine.Key == "." || strings.HasPrefix(held.Key, mine.Key+"/"))
+		held.Tree = mine.Key != held.Key && !mine.Tree
+	}
+	return mine, held
+}

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keywave-go/keywave/plan"
+	"github.com/keywave-go/keywave/tool"
+)
+
+// sample is a small tree with all that the demo wants of one, and with what it has to pass over.
+var sample = map[string]string{
+	"go.mod":           "module example.com/sample\n\ngo 1.26\n",
+	"README.md":        "# A sample\n\nIt is small, but it has some lines of text.\nAnd another one, which is different.\n",
+	"calc/add.go":      "// Package calc calculates.\npackage calc\n\n// Add adds two numbers.\nfunc Add(a, b int) int { return a + b }\n",
+	"calc/sub.go":      "package calc\n\n// Sub subtracts a number from another.\nfunc Sub(a, b int) int { return a - b }\n",
+	"calc/mul.go":      "package calc\n\n// Mul multiplies two numbers.\nfunc Mul(a, b int) int { return a * b }\n",
+	"main.go":          "package main\n\nimport \"example.com/sample/calc\"\n\n// main prints a sum.\nfunc main() { println(calc.Add(1, 2)) }\n",
+	"calc/add_test.go": "package calc\n\nimport \"testing\"\n\nfunc TestAdd(t *testing.T) { _ = Add(1, 2) }\n",
+	".git/config":      "[core]\n\tbare = false\n\trepositoryformatversion = 0\n",
+	"binary":           "\x00\x01\x02 not a text, whatever it says here\nanother line of it\n",
+}
+
+// demo runs the demo in virtual time.
+func demoOf(t *testing.T, v *invocation, args ...string) (code int) {
+	synctest.Test(t, func(t *testing.T) { code = v.run(t, append([]string{"demo"}, args...)...) })
+	return code
+}
+
+func TestDemo(t *testing.T) {
+	dir := workDir(t, sample)
+	before := contents(t, dir)
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	var v invocation
+	require.Equal(t, exitDone, demoOf(t, &v, "--tree", dir), v.out.String()+v.errOut.String())
+	out := strings.ReplaceAll(v.out.String(), dir, "SAMPLE")
+	// The modes in a digest depend on the umask.
+	out = regexp.MustCompile(`\b[0-9a-f]{12}\b`).ReplaceAllString(out, "............")
+	golden(t, "demo.txt", out)
+	assert.Empty(t, v.errOut.String())
+
+	assert.Equal(t, before, contents(t, dir), "the original is not touched")
+	left, err := os.ReadDir(temp)
+	require.NoError(t, err)
+	assert.Empty(t, left, "the copies are removed")
+	for _, line := range strings.Split(v.out.String(), "\n") {
+		assert.LessOrEqual(t, cells.StringWidth(line), 100, line)
+	}
+}
+
+// On a terminal the progress is drawn in place, and everything fits into 80 columns.
+func TestDemoOnATerminal(t *testing.T) {
+	dir := workDir(t, sample)
+	v := invocation{width: 80, env: map[string]string{"NO_COLOR": "1"}}
+	require.Equal(t, exitDone, demoOf(t, &v, "--tree", dir), v.out.String())
+	assert.Contains(t, v.out.String(), "running")
+	escapes := regexp.MustCompile(`\r\x1b\[J|\x1b\[[0-9]+A`)
+	for _, line := range strings.Split(escapes.ReplaceAllString(v.out.String(), ""), "\n") {
+		assert.LessOrEqual(t, cells.StringWidth(line), 80, line)
+		assert.NotContains(t, line, "\x1b")
+	}
+}
+
+// This module's own tree, and the source that is built in where there is none.
+func TestDemoTrees(t *testing.T) {
+	own, err := findTree("")
+	require.NoError(t, err)
+	assert.True(t, isCheckout(own.origin), own.origin)
+	_, err = newTurn(own)
+	require.NoError(t, err)
+
+	t.Chdir(t.TempDir())
+	var v invocation
+	require.Equal(t, exitDone, demoOf(t, &v), v.out.String())
+	assert.Contains(t, v.out.String(), "built in")
+}
+
+func TestDemoKeep(t *testing.T) {
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	var v invocation
+	require.Equal(t, exitDone, demoOf(t, &v, "--tree", workDir(t, sample), "--keep"))
+	copies, err := filepath.Glob(filepath.Join(temp, "*", "*", reportFile))
+	require.NoError(t, err)
+	assert.Len(t, copies, len(admissionNames))
+	assert.Contains(t, v.out.String(), temp)
+}
+
+func TestDemoInterrupted(t *testing.T) {
+	dir := workDir(t, sample)
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	synctest.Test(t, func(t *testing.T) {
+		v := invocation{signals: make(chan os.Signal, 2)}
+		code := make(chan int, 1)
+		go func() { code <- v.run(t, "demo", "--tree", dir) }()
+		<-time.After(100 * time.Millisecond)
+		v.signals <- os.Interrupt
+		assert.Equal(t, exitInterrupted, <-code)
+		assert.Contains(t, v.out.String(), "interrupted")
+	})
+	left, err := os.ReadDir(temp)
+	require.NoError(t, err)
+	assert.Empty(t, left)
+}
+
+// The verdict fails when a promise is broken, and only then.
+func TestDemoVerdict(t *testing.T) {
+	good := func() []act {
+		var acts []act
+		for _, name := range admissionNames {
+			a := act{admission: name, treeSum: "tree", resultSum: "results"}
+			a.results, a.peak = []tool.Result{tool.Text("fine")}, 2
+			if name == "serial" {
+				a.peak = 1
+			}
+			acts = append(acts, a)
+		}
+		return acts
+	}
+	judge := func(change func(acts map[string]*act)) (string, error) {
+		acts, byName := good(), map[string]*act{}
+		for i := range acts {
+			byName[acts[i].admission] = &acts[i]
+		}
+		change(byName)
+		var out output
+		d := demo{host: host{stdout: stream{&out, nil}}, turn: &turn{calls: []tool.Call{{Name: "read"}}}, acts: acts, width: 80}
+		err := d.verdict()
+		return out.String(), err
+	}
+	out, err := judge(func(map[string]*act) {})
+	assert.NoError(t, err)
+	assert.Contains(t, out, "rolling, waves, first-fit and keyed ended exactly as the serial run did")
+
+	out, err = judge(func(acts map[string]*act) {
+		acts["first-fit"].resultSum, acts["first-fit"].results = "other", []tool.Result{tool.Text("wrong")}
+	})
+	assert.NoError(t, err)
+	assert.Contains(t, out, "rolling, waves and keyed ended exactly as the serial run did")
+	assert.Contains(t, out, "! first-fit did not")
+	assert.Contains(t, out, "wrong")
+
+	for name, change := range map[string]func(map[string]*act){
+		"waves did not end as the serial run did": func(acts map[string]*act) { acts["waves"].treeSum = "other" },
+		"keyed did not end as the serial run did": func(acts map[string]*act) { acts["keyed"].resultSum = "other" },
+		"rolling never ran two calls at once":     func(acts map[string]*act) { acts["rolling"].peak = 1 },
+		"first-fit never ran two calls at once":   func(acts map[string]*act) { acts["first-fit"].peak = 1 },
+		"serial ran 2 calls at once":              func(acts map[string]*act) { acts["serial"].peak = 2 },
+	} {
+		out, err := judge(change)
+		assert.ErrorIs(t, err, errFailed)
+		assert.Contains(t, out, "✗ "+name)
+	}
+}
+
+func TestTreeDigest(t *testing.T) {
+	digest := func(change func(dir string)) string {
+		dir := workDir(t, sample)
+		change(dir)
+		sum, err := treeDigest(dir)
+		require.NoError(t, err)
+		return sum
+	}
+	same := digest(func(string) {})
+	assert.Equal(t, same, digest(func(string) {}))
+	for name, change := range map[string]func(dir string) error{
+		"content": func(dir string) error { return os.WriteFile(filepath.Join(dir, "main.go"), nil, 0o644) },
+		"name": func(dir string) error {
+			return os.Rename(filepath.Join(dir, "main.go"), filepath.Join(dir, "other.go"))
+		},
+		"new file":  func(dir string) error { return os.WriteFile(filepath.Join(dir, "z"), nil, 0o644) },
+		"directory": func(dir string) error { return os.Mkdir(filepath.Join(dir, "z"), 0o755) },
+		"mode":      func(dir string) error { return os.Chmod(filepath.Join(dir, "main.go"), 0o755) },
+		"removed":   func(dir string) error { return os.Remove(filepath.Join(dir, "main.go")) },
+	} {
+		assert.NotEqual(t, same, digest(func(dir string) { require.NoError(t, change(dir)) }), name)
+	}
+}
+
+func TestCriticalPath(t *testing.T) {
+	w := func(key string) plan.Call { return plan.Call{Safe: true, Claims: []plan.Claim{{Key: key}}} }
+	ms := func(all ...int) (d []time.Duration) {
+		for _, n := range all {
+			d = append(d, time.Duration(n)*time.Millisecond)
+		}
+		return d
+	}
+	total, chain := criticalPath([]plan.Call{w("a"), w("b"), w("a"), {}, w("b")}, ms(10, 25, 20, 5, 1))
+	assert.Equal(t, 36*time.Millisecond, total)
+	assert.Equal(t, []int{0, 2, 3, 4}, chain)
+	total, chain = criticalPath(nil, nil)
+	assert.Zero(t, total)
+	assert.Empty(t, chain)
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// turnBatch has every reason for a wave in it.
+const turnBatch = `{"calls":[
+	{"id":"1","name":"read","arguments":{"path":"src/漢字かな.go"}},
+	{"id":"2","name":"grep","arguments":{"pattern":"TODO","path":"."}},
+	{"id":"3","name":"edit","arguments":{"path":"src/漢字かな.go","old":"a","new":"b"}},
+	{"id":"4","name":"write","arguments":{"path":"notes/new.md","content":"x"}},
+	{"id":"5","name":"move","arguments":{"from":"src","to":"lib"}},
+	{"id":"6","name":"deploy","arguments":{"to":"production"}},
+	{"id":"7","name":"read","arguments":{"path":"notes/new.md"}},
+	{"id":"8","name":"read","arguments":{"path":"../outside"}}
+]}`
+
+// planOutput is what plan prints about turnBatch, without the name of the directory.
+func planOutput(t *testing.T, args ...string) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(workDir(t, map[string]string{"src/漢字かな.go": "a\n"}))
+	require.NoError(t, err)
+	code, out, errOut := keywave(t, turnBatch, append([]string{"plan", "-", "--dir", dir}, args...)...)
+	require.Equal(t, exitDone, code, errOut)
+	assert.Empty(t, errOut)
+	return strings.ReplaceAll(out, strings.Trim(filepath.ToSlash(dir), "/"), "DIR")
+}
+
+func TestPlanFormats(t *testing.T) {
+	golden(t, "plan.txt", planOutput(t))
+	golden(t, "plan-first-fit.txt", planOutput(t, "--first-fit"))
+	golden(t, "plan.json", planOutput(t, "--format", "json"))
+	golden(t, "plan.mermaid", planOutput(t, "--format=mermaid"))
+	golden(t, "plan.dot", planOutput(t, "--format=dot"))
+}
+
+func TestPlanJSONHasEveryCallOnceAndInOrder(t *testing.T) {
+	for _, args := range [][]string{{"--format=json"}, {"--format=json", "--first-fit"}} {
+		var got planJSON
+		require.NoError(t, json.Unmarshal([]byte(planOutput(t, args...)), &got))
+		waves := map[int]int{}
+		for w, wave := range got.Waves {
+			for _, i := range wave {
+				waves[i] = w
+			}
+		}
+		require.Len(t, got.Calls, 8)
+		for i, c := range got.Calls {
+			assert.Equal(t, i, c.Index)
+			assert.Equal(t, string(rune('1'+i)), c.ID)
+			assert.Equal(t, waves[i], c.Wave)
+			assert.NotEmpty(t, c.Reason)
+		}
+	}
+}
+
+func TestPlanSaysWhyACallRunsAlone(t *testing.T) {
+	out := planOutput(t)
+	assert.Regexp(t, `(?s)deploy .*unknown\s+tool`, out)
+	assert.Regexp(t, `(?s)read \.\./outside.*not known`, out)
+}
+
+// Planning leaves the directory as it is.
+func TestPlanRunsNothing(t *testing.T) {
+	dir := workDir(t, map[string]string{"a": "1"})
+	code, _, _ := keywave(t, `{"calls":[{"name":"write","arguments":{"path":"b","content":"x"}},{"name":"remove","arguments":{"path":"a"}}]}`, "plan", "-", "--dir", dir)
+	assert.Equal(t, exitDone, code)
+	assert.Equal(t, map[string]string{"a": "1"}, contents(t, dir))
+}
+
+func TestSubject(t *testing.T) {
+	for arguments, want := range map[string]string{
+		``:                                 "",
+		`{}`:                               "",
+		`{"path":"a.go"}`:                  "a.go",
+		`{"path":"b","pattern":"x+"}`:      "/x+/ b",
+		`{"from":"a","to":"b"}`:            "a → b",
+		`{"to":"production","force":true}`: "→ production",
+		`{"n":1}`:                          `{"n":1}`,
+		`{"path":7}`:                       `{"path":7}`,
+		`[1]`:                              `[1]`,
+		"not\x1b json":                     `not\x1b json`,
+		`{"path":"a\nb"}`:                  `a\nb`,
+		`{"path":"` + strings.Repeat("x", 99) + `"}`: strings.Repeat("x", 39) + "…",
+	} {
+		assert.Equal(t, want, subject(arguments))
+	}
+}

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/keywave-go/keywave/exec"
+	"github.com/keywave-go/keywave/tool"
+)
+
+type runCommand struct {
+	batchFlags
+	Admission string `enum:"waves,first-fit,keyed,rolling,serial" default:"waves" help:"What decides which call may start: ${enum}."`
+	Limit     int    `default:"${limit}" help:"How many calls may run at once."`
+	JSON      bool   `name:"json" help:"Print one JSON document for a program."`
+	Full      bool   `help:"Print results whole, not their first lines."`
+	Quiet     bool   `short:"q" help:"Show no progress."`
+}
+
+func (c *runCommand) Help() string {
+	return `The calls work on the files below --dir, and change them. Progress goes to the standard error: in place on a
+terminal, else a line for each call that starts or ends. The results go to the standard output, in the model's order.
+
+Ctrl-C (or SIGTERM) cancels: no call starts any more, those that run are told to stop, and the results say what became
+of each. A second one leaves at once.
+
+Admissions: waves runs the plan of "keywave plan", wave by wave; keyed starts a call as soon as every earlier call that
+it conflicts with has ended; rolling lets only calls that change nothing overlap; serial runs one after another. All of
+these end as a serial run would. first-fit runs the waves of "keywave plan --first-fit", which may not.
+
+--json prints {"admission", "limit", "interrupted", "wallMs", "calls": [{"index", "id", "name", "code", "isError", "text",
+"value", "startedMs", "settledMs", "committedMs", "waits": [{"for", "call", "ms"}]}]}, the calls in the model's order and
+counted from 0. "code" is absent when the result is the tool's own, "startedMs" when the call never ran. Times count from
+the start; a wait is for a claim, a barrier, the order or a wave of another call, for the lane, a permit or the commit.`
+}
+
+func (c *runCommand) Validate() error {
+	if c.Limit < 1 {
+		return fmt.Errorf("--limit is %d: at least one call must be able to run", c.Limit)
+	}
+	return nil
+}
+
+func (c *runCommand) Run(ctx context.Context, h host) error {
+	b, closeTools, err := c.open(ctx, h)
+	if err != nil {
+		return err
+	}
+	defer closeTools()
+	pf := performer{admission: c.Admission, limit: c.Limit}
+	if !c.Quiet {
+		pf.progress = h.watch(b, h.stderr)
+	}
+	done, err := pf.perform(ctx, b)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		if err := writeJSON(h.stdout, c.json(b, done)); err != nil {
+			return err
+		}
+	} else {
+		most := 20
+		if c.Full {
+			most = math.MaxInt
+		}
+		width, _, _ := h.stdout.shape()
+		fmt.Fprint(h.stdout, done.text(b, width, most, h.paint(h.stdout)))
+	}
+	if done.interrupted {
+		return errInterrupted
+	}
+	for _, r := range done.results {
+		if r.IsError {
+			return errFailed
+		}
+	}
+	return nil
+}
+
+// text shows the results in the model's order, of each at most so many lines.
+func (done performance) text(b *batch, width, most int, p painter) string {
+	var out strings.Builder
+	failed := 0
+	for i, r := range done.results {
+		mark, style := "✓", p.good
+		if r.IsError {
+			mark, style = "✗", p.bad
+			failed++
+		}
+		head := fmt.Sprintf("%s %d  %s", mark, i+1, b.label(i))
+		if r.Code != "" {
+			head += "  " + string(r.Code)
+		}
+		if took, ok := done.took(i); ok {
+			head += "  " + short(took)
+		}
+		out.WriteString(style(head) + "\n")
+		lines := cleanLines(r.Text())
+		for _, line := range lines[:min(most, len(lines))] {
+			if most != math.MaxInt {
+				line = clip(line, width-4)
+			}
+			out.WriteString(strings.TrimRight("    "+line, " ") + "\n")
+		}
+		if more := len(lines) - most; more > 0 {
+			out.WriteString(p.faint(fmt.Sprintf("    … %s", count(more, "more line"))) + "\n")
+		}
+	}
+	fmt.Fprintf(&out, "%s, %d failed, in %s\n", count(len(done.results), "call"), failed, short(done.wall))
+	return out.String()
+}
+
+// took is how long the body of call i ran.
+func (done performance) took(i int) (time.Duration, bool) {
+	if i >= len(done.spans) || done.spans[i].Started < 0 {
+		return 0, false
+	}
+	return done.spans[i].Settled - done.spans[i].Started, true
+}
+
+type runJSON struct {
+	Admission   string     `json:"admission"`
+	Limit       int        `json:"limit"`
+	Interrupted bool       `json:"interrupted"`
+	WallMs      float64    `json:"wallMs"`
+	Calls       []doneJSON `json:"calls"`
+}
+
+type doneJSON struct {
+	Index       int             `json:"index"`
+	ID          string          `json:"id"`
+	Name        string          `json:"name"`
+	Code        tool.Code       `json:"code,omitempty"`
+	IsError     bool            `json:"isError"`
+	Text        string          `json:"text"`
+	Value       json.RawMessage `json:"value,omitempty"`
+	StartedMs   *float64        `json:"startedMs,omitempty"`
+	SettledMs   float64         `json:"settledMs"`
+	CommittedMs float64         `json:"committedMs"`
+	Waits       []waitJSON      `json:"waits"`
+}
+
+type waitJSON struct {
+	For  string  `json:"for"`
+	Call *int    `json:"call,omitempty"`
+	Ms   float64 `json:"ms"`
+}
+
+func (c *runCommand) json(b *batch, done performance) runJSON {
+	out := runJSON{c.Admission, c.Limit, done.interrupted, milliseconds(done.wall), []doneJSON{}}
+	for i, r := range done.results {
+		s := done.spans[i]
+		call := doneJSON{
+			Index: i, ID: b.calls[i].ID, Name: b.calls[i].Name, Code: r.Code, IsError: r.IsError, Text: r.Text(), Value: r.Value,
+			SettledMs: milliseconds(s.Settled), CommittedMs: milliseconds(s.Committed), Waits: []waitJSON{},
+		}
+		if s.Started >= 0 {
+			ms := milliseconds(s.Started)
+			call.StartedMs = &ms
+		}
+		for _, w := range joined(s.Waits) {
+			wait := waitJSON{For: w.For.String(), Ms: milliseconds(w.To - w.From)}
+			if w.Call >= 0 {
+				wait.Call = &w.Call
+			}
+			call.Waits = append(call.Waits, wait)
+		}
+		out.Calls = append(out.Calls, call)
+	}
+	return out
+}
+
+// joined makes one of waits that follow one another for the same thing.
+func joined(waits []exec.Wait) (all []exec.Wait) {
+	for _, w := range waits {
+		if n := len(all); n > 0 && all[n-1].For == w.For && all[n-1].Call == w.Call {
+			all[n-1].To = w.To
+		} else {
+			all = append(all, w)
+		}
+	}
+	return all
+}
+
+// milliseconds keeps the microseconds.
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1e3 }
+
+// bars are the rows of a timeline.
+func (done performance) bars(label func(i int) string) []bar {
+	bars := make([]bar, len(done.spans))
+	for i, s := range done.spans {
+		bars[i] = bar{label: fmt.Sprintf("%2d %s", i+1, label(i)), from: s.Submitted, start: s.Started, settle: s.Settled, commit: s.Committed, note: s.End.String()}
+		if s.End == exec.EndReturned {
+			bars[i].note = short(s.Settled - s.Started)
+		}
+	}
+	return bars
+}
