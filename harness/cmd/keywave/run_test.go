@@ -47,12 +47,13 @@ func slow(t testing.TB) *tool.Definition {
 	return d
 }
 
+// No call ends at a multiple of the redraw interval: what a redraw at that very moment sees is up to the scheduler.
 const slowBatch = `{"calls":[
-	{"id":"a","name":"slow","arguments":{"ms":120,"key":"x"}},
-	{"id":"b","name":"slow","arguments":{"ms":30,"key":"x","fail":true}},
-	{"id":"c","name":"slow","arguments":{"ms":60,"key":"y"}},
-	{"id":"d","name":"slow","arguments":{"ms":10,"key":"everything"}},
-	{"id":"e","name":"slow","arguments":{"ms":300}},
+	{"id":"a","name":"slow","arguments":{"ms":123,"key":"x"}},
+	{"id":"b","name":"slow","arguments":{"ms":31,"key":"x","fail":true}},
+	{"id":"c","name":"slow","arguments":{"ms":61,"key":"y"}},
+	{"id":"d","name":"slow","arguments":{"ms":11,"key":"everything"}},
+	{"id":"e","name":"slow","arguments":{"ms":302}},
 	{"id":"f","name":"slow","arguments":{}}
 ]}`
 

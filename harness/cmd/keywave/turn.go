@@ -64,9 +64,10 @@ func newTurn(tree *sourceTree) (*turn, error) {
 	}
 	grep := map[string]any{"pattern": `edited by call [0-9]+`, "path": "."}
 
+	// None of it comes to a multiple of the redraw interval, so that in virtual time every redraw sees the same each time.
 	t.add(30, "read", map[string]any{"path": a.path})
 	t.add(40, "read", map[string]any{"path": b.path})
-	t.add(50, "grep", grep)
+	t.add(52, "grep", grep)
 	edit(35, a, 0)
 	edit(70, a, 1)
 	edit(45, b, 0)
@@ -77,7 +78,7 @@ func newTurn(tree *sourceTree) (*turn, error) {
 	t.add(40, "edit", map[string]any{"path": c.path, "old": "a line that is not in there", "new": "never written"})
 	t.add(60, "count_lines", map[string]any{"path": reportFile})
 	t.add(30, "read", map[string]any{"path": reportFile})
-	t.add(50, "grep", grep)
+	t.add(52, "grep", grep)
 	return t, nil
 }
 
