@@ -387,7 +387,7 @@ func (p *parser) locate(e *jsonError) {
 			return s.value()
 		case s.data[s.pos] == '{':
 			return s.object(func(name []byte, _ int) *jsonError {
-				if plainName(name) == path[level] {
+				if decoded(name) == path[level] {
 					return walk(level + 1)
 				}
 				return s.value()
@@ -411,7 +411,7 @@ func (p *parser) locate(e *jsonError) {
 			p.call = 0
 			return s.object(func(name []byte, _ int) *jsonError {
 				v, err := s.read(nil)
-				if err == nil && plainName(name) == "type" && v.raw[0] == '"' && isCall(plainName(v.raw)) {
+				if err == nil && decoded(name) == "type" && v.raw[0] == '"' && isCall(decoded(v.raw)) {
 					before++
 					p.call = before
 				}

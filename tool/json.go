@@ -16,7 +16,8 @@ import (
 
 const (
 	maxDepth    = 1000 // of nested arrays and objects; readers downstream are recursive
-	maxExponent = 1000 // of a number, either way; an exact reader would write out its digits
+	maxNumber   = 1000 // characters of a number; an exact reader takes time by their square
+	maxExponent = 1000 // of a number, either way; such a reader would write out its digits
 )
 
 // A jsonError is the first thing wrong in a JSON text.
@@ -46,7 +47,7 @@ func checkJSON(data []byte) error {
 }
 
 // scanWhole checks that data is one JSON value and nothing else. Only if exact it also refuses what is well-formed but
-// ambiguous or out of all proportion: repeated names, unpaired surrogates, huge exponents.
+// ambiguous or out of all proportion: repeated names, unpaired surrogates, numbers of a thousand digits.
 func scanWhole(data []byte, exact bool) error {
 	s := scanner{data: data, exact: exact}
 	if err := s.value(); err != nil {
@@ -173,7 +174,7 @@ func (s *scanner) object(member func(name []byte, at int) *jsonError) *jsonError
 			return s.fail("unexpected %s, want a colon", s.here())
 		}
 		if err := member(name, at); err != nil {
-			return err.within(plainName(name))
+			return err.within(decoded(name))
 		}
 		if s.accept(',') {
 			continue
@@ -295,9 +296,12 @@ func (s *scanner) number() *jsonError {
 		if !s.digits() {
 			return s.fail("unexpected %s, want a digit", s.here())
 		}
-		if n, err := strconv.Atoi(string(s.data[at:s.pos])); s.exact && (err != nil || n > maxExponent) {
+		if n, err := strconv.Atoi(string(s.data[at:min(s.pos, at+maxNumber)])); s.exact && (err != nil || n > maxExponent) {
 			return &jsonError{offset: start, what: fmt.Sprintf("the exponent of a number is beyond %d", maxExponent)}
 		}
+	}
+	if s.exact && s.pos-start > maxNumber {
+		return &jsonError{offset: start, what: fmt.Sprintf("a number has more than %d characters", maxNumber)}
 	}
 	return nil
 }
@@ -353,11 +357,11 @@ func unquote(quoted []byte, at int) (string, *jsonError) {
 	if err := surrogates(quoted, at); err != nil {
 		return "", err
 	}
-	return plainName(quoted), nil
+	return decoded(quoted), nil
 }
 
-// plainName decodes a well-formed string.
-func plainName(quoted []byte) string {
+// decoded decodes a well-formed string.
+func decoded(quoted []byte) string {
 	inner := quoted[1 : len(quoted)-1]
 	if bytes.IndexByte(inner, '\\') < 0 {
 		return string(inner)

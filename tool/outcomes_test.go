@@ -305,3 +305,26 @@ func TestRunBrokenAdmission(t *testing.T) {
 type stuck struct{ plan.Admission }
 
 func (stuck) Next(int) (int, bool) { return -1, false }
+
+// What the lane, or a host that replaced a stage, can make of a call.
+func TestT6SettledByOthers(t *testing.T) {
+	for _, c := range []struct {
+		outcome exec.Outcome
+		code    tool.Code
+		says    string
+	}{
+		{exec.Outcome{Err: &exec.NotRunError{Cause: errors.New("stop")}}, tool.AbortedBeforeDispatch, "it was cancelled before it started (stop). Nothing was done."},
+		{exec.Outcome{Err: &exec.NotRunError{}}, tool.AbortedBeforeDispatch, "(no cause given)"},
+		{exec.Outcome{Err: fmt.Errorf("host: %w", &exec.PanicError{Value: "x"})}, tool.Panic, "it panicked: x"},
+		{exec.Outcome{Err: errors.New("the wrapper failed")}, tool.InvalidToolOutput, "the wrapper failed"},
+		{exec.Outcome{Value: 7}, tool.InvalidToolOutput, "its outcome is a int, not a Result"},
+		{exec.Outcome{}, tool.InvalidToolOutput, "its outcome is a <nil>, not a Result"},
+		{exec.Outcome{Value: tool.Text("fine")}, "", "fine"},
+	} {
+		j := tool.NewJob(new(tool.Registry), call("t", ""))
+		require.NoError(t, j.Settled(t.Context(), c.outcome))
+		assert.Equal(t, c.code, j.Result.Code)
+		assert.Equal(t, c.code != "", j.Result.IsError)
+		assert.Contains(t, j.Result.Text(), c.says)
+	}
+}
