@@ -52,6 +52,13 @@ func check(t require.TestingT, j *journal, c checks) {
 			if e.stage != "classify" {
 				inLane = e.call
 			}
+			if k := len(commits); e.stage == "prepare" && k < e.call {
+				for _, ready := range []string{"durable", "refused"} {
+					if n, ok := at[ready][k]; ok {
+						assert.LessOrEqual(t, events[at["classify"][e.call]].at, events[n].at, "%v although %d was to be committed", e, k)
+					}
+				}
+			}
 		case "prepared", "refused", "committed", "skipped":
 			inLane = -1
 		case "settled":

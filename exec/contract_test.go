@@ -151,7 +151,9 @@ func TestE4ContextIsCheckedBeforeEveryStart(t *testing.T) {
 			js := j.stubs(free, free)
 			l := lane(t, t.Context(), exec.Limit(2), exec.Admit(plan.NewKeyed))
 			// Two calls come back from their Await while two others have the permits.
-			g := func(s *stub) gate { return gate{s, func(ctx context.Context) bool { return rest(ctx, time.Second) == nil }} }
+			g := func(s *stub) gate {
+				return gate{s, func(ctx context.Context) bool { return rest(ctx, time.Second) == nil }}
+			}
 			late := j.stubs(times(4, free)...)[2:]
 			late[0].run = func(context.Context) exec.Outcome { <-time.After(3 * time.Second); return exec.Outcome{} }
 			late[1].run = func(ctx context.Context) exec.Outcome {

@@ -88,6 +88,7 @@ func (w *worker) commit() {
 	if l.err != nil {
 		return
 	}
+	l.notice() // a cancel during the last commit is one
 	l.slots[i].state, l.slots[i].call = gone, nil
 	l.cursor++
 	l.after = -1
@@ -102,25 +103,19 @@ func (w *worker) commit() {
 // introduce submits the next call to the admission.
 func (w *worker) introduce() {
 	l, i := w.l, w.l.known
-	s := &l.slots[i]
+	c := l.slots[i].call
 	var what plan.Call
-	if c := s.call; c == nil {
+	if c == nil {
 		if i == 0 {
 			l.grow()
 		}
 		what = l.calls[i]
 	} else {
-		if c.cause == nil {
-			w.enter(inClassify, i)
-			what = c.job.Classify()
-			w.leave()
-			if l.err != nil {
-				return
-			}
-			s = &l.slots[i]
-		}
-		if c.cause != nil {
-			what = plan.Call{Safe: true} // it will never start: nothing need wait for it
+		w.enter(inClassify, i)
+		what = c.job.Classify()
+		w.leave()
+		if l.err != nil {
+			return
 		}
 	}
 	if got := l.adm.Submit(what); got != i {
@@ -129,8 +124,8 @@ func (w *worker) introduce() {
 	}
 	l.known++
 	l.after = -1
-	s.state = waiting
-	if s.call != nil && s.call.cause != nil {
+	l.slots[i].state = waiting
+	if c != nil && c.cause != nil {
 		l.skip(i)
 	} else if l.rec != nil {
 		l.rec.known(i, l.adm)
@@ -152,8 +147,8 @@ func (l *Lane) grow() {
 // whether it is to run.
 func (w *worker) admit(i int) bool {
 	l := w.l
-	if i < 0 || i >= l.known || l.slots[i].state != waiting {
-		l.fail(fmt.Errorf("%w: it offered call %d, which does not wait", ErrAdmission, i+1))
+	if i <= l.after || i >= l.known || l.slots[i].state != waiting {
+		l.fail(fmt.Errorf("%w: it offered call %d, which may not start", ErrAdmission, i+1))
 		return false
 	}
 	c := l.slots[i].call
