@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -419,7 +420,12 @@ func TestCtrlCEndsStuckCalls(t *testing.T) {
 		go func() { code <- v.run(t, "run", "-", "--dir", dir) }()
 		synctest.Wait()
 		v.signals <- os.Interrupt
-		assert.Equal(t, exitInterrupted, <-code)
+		select {
+		case c := <-code:
+			assert.Equal(t, exitInterrupted, c)
+		case <-time.After(time.Minute):
+			t.Error("the command waits for ever")
+		}
 		assert.Contains(t, v.out.String(), string(tool.Abandoned))
 		close(release)
 	})
