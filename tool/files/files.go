@@ -10,6 +10,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 	"unicode/utf8"
 
 	"github.com/keywave-go/keywave/plan"
@@ -159,10 +160,11 @@ func failed(rel string, err error) error {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%s: no such file or directory", shown(rel))
-	default:
-		return fmt.Errorf("%s: %w", shown(rel), err)
+		return complain(rel, "no such file or directory")
+	case errors.Is(err, syscall.ENOTDIR):
+		return complain(rel, "something on the way to it is not a directory")
 	}
+	return fmt.Errorf("%s: %w", shown(rel), err)
 }
 
 // complain makes the error of a call that is refused.
