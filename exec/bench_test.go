@@ -3,64 +3,141 @@ package exec_test
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/keywave-go/keywave/exec"
 	"github.com/keywave-go/keywave/plan"
 )
 
+// batch makes n calls of a kind.
+func batch(kind string, n int) []plan.Call {
+	calls := times(n, free)
+	for i := range calls {
+		switch kind {
+		case "distinct":
+			calls[i] = writes(fmt.Sprintf("key/%d", i))
+		case "hot":
+			calls[i] = writes("key")
+		case "exclusive":
+			calls[i] = exclusive
+		}
+	}
+	return calls
+}
+
+func nothing(_ context.Context, i int) (int, error) { return i, nil }
+
+func run(tb testing.TB, calls []plan.Call, opts ...exec.Option) {
+	if _, err := exec.Run(context.Background(), calls, nothing, opts...); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// limited is what people write without this package.
+func limited(tb testing.TB, n int) []int {
+	results := make([]int, n)
+	g, ctx := errgroup.WithContext(context.Background())
+	g.SetLimit(exec.DefaultLimit)
+	for i := range n {
+		g.Go(func() (err error) {
+			results[i], err = nothing(ctx, i)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		tb.Fatal(err)
+	}
+	return results
+}
+
+// BenchmarkRun compares a body that does nothing with errgroup, turn and turn about in one run: x-errgroup is the ratio of
+// the times. ns/op and allocs/op are of both together.
 func BenchmarkRun(b *testing.B) {
-	for _, admit := range []struct {
-		name string
-		f    func() plan.Admission
-	}{{"waves", plan.NewWaves}, {"keyed", plan.NewKeyed}} {
-		for _, kind := range []string{"keyless", "distinct"} {
-			for _, n := range []int{64, 512} {
-				b.Run(fmt.Sprintf("%s/%s/%d", admit.name, kind, n), func(b *testing.B) {
-					calls := make([]plan.Call, n)
-					for i := range calls {
-						calls[i].Safe = true
-						if kind == "distinct" {
-							calls[i].Claims = []plan.Claim{{Key: fmt.Sprintf("k/%d", i)}}
-						}
-					}
-					ours := func() {
-						_, err := exec.Run(context.Background(), calls, func(context.Context, int) (int, error) { return 0, nil }, exec.Admit(admit.f))
-						if err != nil {
-							b.Fatal(err)
-						}
-					}
-					theirs := func() {
-						g, _ := errgroup.WithContext(context.Background())
-						g.SetLimit(8)
-						results := make([]int, n)
-						for i := range calls {
-							g.Go(func() error { results[i] = i; return nil })
-						}
-						if err := g.Wait(); err != nil {
-							b.Fatal(err)
-						}
-					}
+	for _, a := range admissions[2:] {
+		for _, kind := range []string{"keyless", "distinct", "hot", "exclusive"} {
+			for _, n := range []int{8, 64, 512} {
+				b.Run(fmt.Sprintf("%s/%s/%d", a.name, kind, n), func(b *testing.B) {
+					calls := batch(kind, n)
+					var ours, theirs time.Duration
 					b.ReportAllocs()
-					var mine, other time.Duration
-					rounds := 0
 					for b.Loop() {
 						t0 := time.Now()
-						ours()
+						run(b, calls, exec.Admit(a.open))
 						t1 := time.Now()
-						theirs()
-						mine += t1.Sub(t0)
-						other += time.Since(t1)
-						rounds++
+						limited(b, n)
+						ours += t1.Sub(t0)
+						theirs += time.Since(t1)
 					}
-					b.ReportMetric(float64(mine)/float64(other), "x-errgroup")
-					b.ReportMetric(float64(mine)/float64(rounds*n), "ns/call")
-					b.ReportMetric(float64(testing.AllocsPerRun(10, ours))/float64(n), "allocs/call")
+					b.ReportMetric(float64(ours)/float64(theirs), "x-errgroup")
+					b.ReportMetric(float64(ours)/float64(b.N*n), "ns/call")
 				})
 			}
+		}
+	}
+}
+
+// BenchmarkLane runs jobs with all their stages, which do nothing.
+func BenchmarkLane(b *testing.B) {
+	for _, n := range []int{8, 64, 512} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			js := make([]exec.Job, n)
+			for i := range js {
+				js[i] = idle{}
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				l := lane(b, context.Background())
+				submit(b, l, js...)
+				if err := finish(l); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed())/float64(b.N*n), "ns/call")
+		})
+	}
+}
+
+type idle struct{}
+
+func (idle) Classify() plan.Call                         { return free }
+func (idle) Prepare(context.Context) (bool, error)       { return true, nil }
+func (idle) Run(context.Context) exec.Outcome            { return exec.Outcome{} }
+func (idle) Settled(context.Context, exec.Outcome) error { return nil }
+func (idle) Commit(context.Context) error                { return nil }
+func (idle) Skip(context.Context, error) error           { return nil }
+
+func TestRunAllocations(t *testing.T) {
+	for _, a := range admissions[2:] {
+		for _, kind := range []string{"keyless", "distinct"} {
+			for _, n := range []int{64, 512} {
+				calls := batch(kind, n)
+				got := testing.AllocsPerRun(20, func() { run(t, calls, exec.Admit(a.open)) }) / float64(n)
+				assert.LessOrEqual(t, got, 1.5, "%s %s %d", a.name, kind, n)
+			}
+		}
+	}
+}
+
+func TestRunMemory(t *testing.T) {
+	const n = 100_000
+	for _, a := range admissions[2:] {
+		for _, kind := range []string{"keyless", "distinct"} {
+			calls := batch(kind, n)
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			results, err := exec.Run(t.Context(), calls, nothing, exec.Admit(a.open))
+			runtime.ReadMemStats(&after)
+			require.NoError(t, err)
+			got := float64(after.TotalAlloc-before.TotalAlloc)/n - 8 // an int is a result
+			assert.LessOrEqual(t, got, 400.0, "%s %s: %.0f bytes a call", a.name, kind, got)
+			t.Logf("%s %s: %.0f bytes a call", a.name, kind, got)
+			runtime.KeepAlive(results)
 		}
 	}
 }

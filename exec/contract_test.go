@@ -362,7 +362,7 @@ func TestE7PanicIsThatCallsOutcome(t *testing.T) {
 		"panic":     func(context.Context) exec.Outcome { panic("at the disco") },
 		"error":     func(context.Context) exec.Outcome { panic(errBoom) },
 		"nil error": func(context.Context) exec.Outcome { panic(error(nil)) },
-		"nil map":   func(context.Context) exec.Outcome { var m map[int]int; m[1] = 1; return exec.Outcome{} },
+		"bounds":    func(context.Context) exec.Outcome { var s []int; return exec.Outcome{Value: s[len(s)]} },
 		"goexit":    func(context.Context) exec.Outcome { runtime.Goexit(); return exec.Outcome{} },
 		"long":      func(context.Context) exec.Outcome { panic(strings.Repeat("ä", 1<<20)) },
 	}
