@@ -124,7 +124,7 @@ func subject(arguments string) string {
 		if raw, ok := members[name]; ok && json.Unmarshal(raw, &s) == nil && s != "" {
 			switch name {
 			case "pattern":
-				s = "/" + s + "/"
+				s = `"` + s + `"`
 			case "to":
 				s = "→ " + s
 			}

@@ -187,7 +187,7 @@ func (d *demo) showPlan(b *batch) {
 	}
 	cols := []column{
 		{head: "#", right: true}, {head: "call", most: max(12, d.width*3/8)}, {head: "keywave", right: true}, {head: "first-fit", right: true},
-		{head: "why it is in its wave", rest: true},
+		{head: "why", rest: true},
 	}
 	fmt.Fprint(d.stdout, table(d.width, cols, rows, func(row, col int, cell string) string {
 		switch {
@@ -323,6 +323,14 @@ func (d *demo) compare() {
 func (d *demo) verdict() error {
 	serial := d.acts[0]
 	var same, faults []string
+	for i, r := range serial.results {
+		switch {
+		case r.IsError && i != d.turn.fails:
+			faults = append(faults, fmt.Sprintf("call %d failed: %s", i+1, clean(r.Text())))
+		case !r.IsError && i == d.turn.fails:
+			faults = append(faults, fmt.Sprintf("call %d did not fail, as it must", i+1))
+		}
+	}
 	for _, a := range d.acts {
 		switch {
 		case a.admission == "serial":
@@ -342,7 +350,7 @@ func (d *demo) verdict() error {
 	d.say("")
 	if faults != nil {
 		for _, f := range faults {
-			d.say("%s", d.bad("✗ "+f))
+			d.para(d.bad, "✗ %s", f)
 		}
 		return errFailed
 	}

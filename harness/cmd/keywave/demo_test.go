@@ -93,6 +93,10 @@ func TestDemoKeep(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, copies, len(admissionNames))
 	assert.Contains(t, v.out.String(), temp)
+
+	// What a demo left behind is a tree like any other.
+	var again invocation
+	assert.Equal(t, exitDone, demoOf(t, &again, "--tree", filepath.Dir(copies[0])), again.out.String())
 }
 
 func TestDemoInterrupted(t *testing.T) {
@@ -115,11 +119,13 @@ func TestDemoInterrupted(t *testing.T) {
 
 // The verdict fails when a promise is broken, and only then.
 func TestDemoVerdict(t *testing.T) {
+	failed := tool.Text("not in there")
+	failed.IsError = true
 	good := func() []act {
 		var acts []act
 		for _, name := range admissionNames {
 			a := act{admission: name, treeSum: "tree", resultSum: "results"}
-			a.results, a.peak = []tool.Result{tool.Text("fine")}, 2
+			a.results, a.peak = []tool.Result{tool.Text("fine"), failed}, 2
 			if name == "serial" {
 				a.peak = 1
 			}
@@ -134,7 +140,7 @@ func TestDemoVerdict(t *testing.T) {
 		}
 		change(byName)
 		var out output
-		d := demo{host: host{stdout: stream{&out, nil}}, turn: &turn{calls: []tool.Call{{Name: "read"}}}, acts: acts, width: 80}
+		d := demo{host: host{stdout: stream{&out, nil}}, turn: &turn{calls: []tool.Call{{Name: "read"}, {Name: "edit"}}, fails: 1}, acts: acts, width: 80}
 		err := d.verdict()
 		return out.String(), err
 	}
@@ -143,7 +149,7 @@ func TestDemoVerdict(t *testing.T) {
 	assert.Contains(t, out, "rolling, waves, first-fit and keyed ended exactly as the serial run did")
 
 	out, err = judge(func(acts map[string]*act) {
-		acts["first-fit"].resultSum, acts["first-fit"].results = "other", []tool.Result{tool.Text("wrong")}
+		acts["first-fit"].resultSum, acts["first-fit"].results = "other", []tool.Result{tool.Text("wrong"), failed}
 	})
 	assert.NoError(t, err)
 	assert.Contains(t, out, "rolling, waves and keyed ended exactly as the serial run did")
@@ -151,6 +157,8 @@ func TestDemoVerdict(t *testing.T) {
 	assert.Contains(t, out, "wrong")
 
 	for name, change := range map[string]func(map[string]*act){
+		"call 1 failed: not in there":             func(acts map[string]*act) { acts["serial"].results[0] = failed },
+		"call 2 did not fail, as it must":         func(acts map[string]*act) { acts["serial"].results[1] = tool.Text("found it") },
 		"waves did not end as the serial run did": func(acts map[string]*act) { acts["waves"].treeSum = "other" },
 		"keyed did not end as the serial run did": func(acts map[string]*act) { acts["keyed"].resultSum = "other" },
 		"rolling never ran two calls at once":     func(acts map[string]*act) { acts["rolling"].peak = 1 },

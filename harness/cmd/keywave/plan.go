@@ -99,14 +99,14 @@ func (v planned) unfit(i int) string {
 func (v planned) brief(i int) string {
 	switch d := v.decisions[i]; d.Rule {
 	case plan.RuleFree:
-		return "nothing is in its way"
+		return "nothing in its way"
 	case plan.RuleConflict:
 		_, held := v.pair(d.Mine, d.Held)
-		return fmt.Sprintf("after call %d (%v)", d.By+1, held)
+		return fmt.Sprintf("after %d (%v)", d.By+1, held)
 	case plan.RuleBarrier:
-		return fmt.Sprintf("after call %d, which runs alone", d.By+1)
+		return fmt.Sprintf("after %d, which is alone", d.By+1)
 	case plan.RuleExclusive:
-		return "nothing is known of it: runs alone"
+		return "not known to be safe"
 	default:
 		return d.String()
 	}

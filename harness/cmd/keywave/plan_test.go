@@ -80,7 +80,7 @@ func TestSubject(t *testing.T) {
 		``:                                 "",
 		`{}`:                               "",
 		`{"path":"a.go"}`:                  "a.go",
-		`{"path":"b","pattern":"x+"}`:      "/x+/ b",
+		`{"path":"b","pattern":"x+"}`:      `"x+" b`,
 		`{"from":"a","to":"b"}`:            "a → b",
 		`{"to":"production","force":true}`: "→ production",
 		`{"n":1}`:                          `{"n":1}`,

@@ -16,6 +16,7 @@ type progress struct {
 	to     stream
 	paint  painter
 	batch  *batch
+	names  []string // by call, as they are shown
 	screen *screen // nil: plain lines
 	still  bool    // nothing is to stay on the screen
 	begun  []bool  // by call: its start was shown
@@ -52,6 +53,9 @@ func (s snapshot) ended(i int) (word string, failed, ok bool) {
 // watch returns the progress of b on w.
 func (h host) watch(b *batch, w stream) *progress {
 	p := &progress{to: w, paint: h.paint(w), batch: b, begun: make([]bool, len(b.calls)), told: make([]bool, len(b.calls))}
+	for i := range b.calls {
+		p.names = append(p.names, fmt.Sprintf("%2d  %s", i+1, b.label(i)))
+	}
 	if _, _, terminal := w.size(); terminal && h.env("TERM") != "dumb" {
 		p.screen = &screen{to: w}
 	}
@@ -98,7 +102,7 @@ func (p *progress) news(s snapshot) []line {
 	}
 	var events []event
 	for i, span := range s.spans {
-		name := fmt.Sprintf("%2d  %s", i+1, p.batch.label(i))
+		name := p.names[i]
 		if span.Started >= 0 && !p.begun[i] {
 			p.begun[i] = true
 			text := "start     " + name
@@ -147,7 +151,7 @@ func (p *progress) live(s snapshot) []line {
 	var running, waiting []line
 	done := 0
 	for i, span := range s.spans {
-		name := fmt.Sprintf("%2d  %s", i+1, p.batch.label(i))
+		name := p.names[i]
 		switch {
 		case span.Settled >= 0:
 			done++

@@ -119,6 +119,10 @@ func (t *sourceTree) writeTo(dir string) error {
 	return nil
 }
 
+func (t *sourceTree) has(name string) bool {
+	return slices.ContainsFunc(t.files, func(f sourceFile) bool { return f.path == name })
+}
+
 // size is that of all files.
 func (t *sourceTree) size() (n int) {
 	for _, f := range t.files {

@@ -21,6 +21,7 @@ import (
 type turn struct {
 	calls   []tool.Call
 	latency []time.Duration
+	fails   int // the one call that must fail
 }
 
 const (
@@ -74,7 +75,12 @@ func newTurn(tree *sourceTree) (*turn, error) {
 	edit(60, c, 0)
 	t.add(80, "write", map[string]any{"path": notesFile, "content": "# Notes\n\nWritten by call 8, read by call 9.\n"})
 	t.add(30, "read", map[string]any{"path": notesFile})
-	t.add(50, "move", map[string]any{"from": d.path, "to": path.Join(path.Dir(d.path), "moved-"+path.Base(d.path))})
+	to := d.path
+	for tree.has(to) {
+		to = path.Join(path.Dir(to), "moved-"+path.Base(to))
+	}
+	t.add(50, "move", map[string]any{"from": d.path, "to": to})
+	t.fails = len(t.calls)
 	t.add(40, "edit", map[string]any{"path": c.path, "old": "a line that is not in there", "new": "never written"})
 	t.add(60, "count_lines", map[string]any{"path": reportFile})
 	t.add(30, "read", map[string]any{"path": reportFile})
