@@ -17,11 +17,11 @@ type progress struct {
 	paint  painter
 	batch  *batch
 	names  []string // by call, as they are shown
-	screen *screen // nil: plain lines
-	still  bool    // nothing is to stay on the screen
-	begun  []bool  // by call: its start was shown
-	told   []bool  // by call: its end was shown
-	notes  []line  // to stay, from the next snapshot on
+	screen *screen  // nil: plain lines
+	still  bool     // nothing is to stay on the screen
+	begun  []bool   // by call: its start was shown
+	told   []bool   // by call: its end was shown
+	notes  []line   // to stay, from the next snapshot on
 }
 
 // A snapshot is how far the calls are.
