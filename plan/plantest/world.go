@@ -193,7 +193,10 @@ func (w *world) checkBlocked(m plan.Admission, may set) error {
 				claims(w.call(i), b.Mine) && claims(w.call(b.Call), b.Held) && Overlap(b.Mine, b.Held) &&
 				(b.Mine.Access != plan.Read || b.Held.Access != plan.Read)
 		case plan.ByBarrier:
-			ok = w.isExclusive(i) || w.isExclusive(b.Call) || w.contracts.has(A3) && (w.barrier[w.class[i]] || w.barrier[w.class[b.Call]])
+			ok = w.isExclusive(i) || w.isExclusive(b.Call)
+			if w.contracts.has(A3) || !w.contracts.has(A5) { // it may be a pool, to which a write is a barrier
+				ok = ok || w.barrier[w.class[i]] || w.barrier[w.class[b.Call]]
+			}
 		case plan.ByOrder:
 			ok = b.Call < i
 		case plan.ByWave:
