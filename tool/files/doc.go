@@ -14,7 +14,7 @@
 //     new directory are free: neither can tell whether the other was there first.
 //
 // Reading and writing follow links; moving and removing act on the link itself. A move that would take a symbolic link
-// to another place, alone or in a directory, changes what other paths mean in a way that no claim can name: it runs alone.
+// to another place, alone or in a directory (or in one too large to look through), changes what other paths mean in a way that no claim can name: it runs alone.
 // One thing remains. A call that names a path through the moved link, planned in the same batch before the move, is
 // classified again only when its own turn comes; a later call may have gone ahead of it by then, which the admission
 // reports ([plan.Admission] Reordered).

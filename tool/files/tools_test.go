@@ -280,25 +280,60 @@ func TestMakeDirectory(t *testing.T) {
 	assert.Contains(t, w.fails("make_directory", "path", "a/b"), "not a directory")
 }
 
-func TestCancelledCallsStop(t *testing.T) {
-	w := newWorld(t, "a = A")
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	for i := range 2000 {
-		fill(t, w.dir, fmt.Sprintf("d/%04d = x", i))
+// A fuse is a context that is cancelled once it has been asked a number of times.
+type fuse struct {
+	context.Context
+	left int
+}
+
+func (f *fuse) Err() error {
+	if f.left--; f.left < 0 {
+		return context.Canceled
 	}
-	_, err := w.f.grep(ctx, grepArgs{Pattern: "nothing"})
-	require.ErrorIs(t, err, context.Canceled)
-	_, err = w.f.glob(ctx, globArgs{Pattern: "nothing"})
-	require.ErrorIs(t, err, context.Canceled)
-	_, err = w.f.list(ctx, listArgs{Path: "d"})
-	require.ErrorIs(t, err, context.Canceled)
-	_, err = w.f.read(ctx, readArgs{Path: "a"})
-	require.ErrorIs(t, err, context.Canceled)
-	_, err = w.f.write(ctx, writeArgs{Path: "a", Content: "new"})
-	require.ErrorIs(t, err, context.Canceled)
-	assert.Equal(t, "A", w.text("a"))
-	assert.Empty(t, w.leftovers())
+	return nil
+}
+
+// Wherever a cancel comes, the call ends there, and a file that was to be replaced is what it was.
+func TestCancelledCallsStop(t *testing.T) {
+	w := newWorld(t, "a = A", "long = "+strings.Repeat("line\n", 1<<16))
+	for i := range 50 {
+		fill(t, w.dir, fmt.Sprintf("d/%04d/f = x", i))
+	}
+	before, err := Digest(context.Background(), w.dir)
+	require.NoError(t, err)
+	for name, body := range map[string]func(context.Context) error{
+		"grep": func(ctx context.Context) error { _, err := w.f.grep(ctx, grepArgs{Pattern: "nothing"}); return err },
+		"grep on": func(ctx context.Context) error {
+			_, err := w.f.grep(ctx, grepArgs{Pattern: "nothing", Path: "long"})
+			return err
+		},
+		"glob": func(ctx context.Context) error { _, err := w.f.glob(ctx, globArgs{Pattern: "nothing"}); return err },
+		"list": func(ctx context.Context) error { _, err := w.f.list(ctx, listArgs{Path: "d"}); return err },
+		"read": func(ctx context.Context) error { _, err := w.f.read(ctx, readArgs{Path: "long"}); return err },
+		"write": func(ctx context.Context) error {
+			_, err := w.f.write(ctx, writeArgs{Path: "a", Content: "new", Version: versionOf([]byte("A"))})
+			return err
+		},
+		"edit": func(ctx context.Context) error {
+			_, err := w.f.edit(ctx, editArgs{Path: "a", Old: "A", New: "B"})
+			return err
+		},
+		"move":   func(ctx context.Context) error { _, err := w.f.move(ctx, moveArgs{From: "a", To: "b"}); return err },
+		"digest": func(ctx context.Context) error { _, err := Digest(ctx, w.dir); return err },
+	} {
+		for at := range 3 {
+			ctx := &fuse{context.Background(), at}
+			err := body(ctx)
+			if name == "move" && at > 1 {
+				continue // it is through
+			}
+			require.ErrorIs(t, err, context.Canceled, "%s at check %d", name, at)
+			assert.GreaterOrEqual(t, ctx.left, -3, "%s goes on after the cancel", name)
+			after, err := Digest(context.Background(), w.dir)
+			require.NoError(t, err)
+			require.Equal(t, before, after, "%s at check %d", name, at)
+		}
+	}
 }
 
 func TestDigest(t *testing.T) {

@@ -197,8 +197,11 @@ func (r *Root) resolve(path string, follow bool) (Path, error) {
 		}
 		crossed = append(crossed, Link{Key: r.fold.key(next), Past: r.fold.key(filepath.Join(next, filepath.Join(rest...)))})
 		rest = append(split(target), rest...)
-		if filepath.IsAbs(target) {
+		switch {
+		case filepath.IsAbs(target):
 			at = top(target)
+		case target != "" && os.IsPathSeparator(target[0]): // Windows: from the top of the drive
+			at = top(at)
 		}
 	}
 	if runtime.GOOS == "windows" {
@@ -230,6 +233,9 @@ func (r *Root) start(path string) (at string, rest []string, err error) {
 		return top(clean), split(clean), nil
 	}
 	rest = split(clean)
+	if os.IsPathSeparator(clean[0]) { // Windows: from the top of the drive
+		return top(r.dir), rest, nil
+	}
 	if len(rest) > 0 && rest[0] == ".." || filepath.VolumeName(clean) != "" {
 		return "", nil, escapes(path)
 	}
