@@ -51,6 +51,8 @@ func main() {
 	// Room for both signals of an impatient user while nobody is receiving.
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	// Whoever reads the output may leave; what was begun is still tidied up.
+	signal.Ignore(syscall.SIGPIPE)
 	os.Exit(run(context.Background(), os.Args[1:], host{
 		stdin: os.Stdin, stdout: file(os.Stdout), stderr: file(os.Stderr), signals: signals, env: os.Getenv,
 	}))
@@ -111,6 +113,8 @@ func dispatch(ctx context.Context, args []string, h host) int {
 		return exitInterrupted
 	case errors.Is(err, errFailed):
 		return exitFailed
+	case errors.Is(err, syscall.EPIPE):
+		return exitUsage // there is nobody to tell
 	}
 	fmt.Fprintf(h.stderr, "keywave: %s\n", clean(err.Error()))
 	return exitUsage

@@ -445,18 +445,24 @@ func TestCtrlCWhileReading(t *testing.T) {
 	})
 }
 
-type broken struct{}
+// broken is an output that fails.
+type broken struct{ err error }
 
-func (broken) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+func (b broken) Write([]byte) (int, error) { return 0, b.err }
 
 func TestOutputThatCannotBeWritten(t *testing.T) {
-	var errOut output
 	none := func() (int, int, bool) { return 0, 0, false }
-	code := run(context.Background(), []string{"version"}, host{
-		stdin: strings.NewReader(""), stdout: stream{broken{}, none}, stderr: stream{&errOut, none}, env: func(string) string { return "" },
-	})
-	assert.Equal(t, exitUsage, code)
-	assert.Equal(t, "keywave: writing the output: no space left on device\n", errOut.String())
+	for says, err := range map[string]error{
+		"keywave: writing the output: no space left on device\n": errors.New("no space left on device"),
+		"": syscall.EPIPE, // the reader of a pipe has left
+	} {
+		var errOut output
+		code := run(context.Background(), []string{"version"}, host{
+			stdin: strings.NewReader(""), stdout: stream{broken{err}, none}, stderr: stream{&errOut, none}, env: func(string) string { return "" },
+		})
+		assert.Equal(t, exitUsage, code)
+		assert.Equal(t, says, errOut.String())
+	}
 }
 
 func TestVersion(t *testing.T) {
