@@ -128,7 +128,7 @@ func (w *worker) introduce() {
 	if c != nil && c.cause != nil {
 		l.skip(i)
 	} else if l.rec != nil {
-		l.rec.known(i, l.adm)
+		l.rec.known(i, what, l.adm)
 	}
 }
 
@@ -203,7 +203,7 @@ func (l *Lane) start(i int, what plan.Call) bool {
 	if !l.adm.Start(i, what) {
 		l.after = i // so that an admission that offers it again is not asked for ever
 		if l.rec != nil {
-			l.rec.reclassified(l.adm)
+			l.rec.refused(i, what, l.adm)
 		}
 		return false
 	}
@@ -211,7 +211,7 @@ func (l *Lane) start(i int, what plan.Call) bool {
 	l.active++
 	l.open++
 	if l.rec != nil {
-		l.rec.admitted(i, l.full(), l.adm)
+		l.rec.admitted(i, what, l.full(), l.adm)
 	}
 	return true
 }

@@ -13,6 +13,8 @@ import (
 
 // A Lane runs jobs: it starts them when its admission allows it, as many at once as its limit, and commits them in the
 // order in which they were submitted. NewLane makes one; its methods are safe for concurrent use.
+//
+// A lane is for a turn or a step, not for the life of a process: it remembers a few dozen bytes of every call.
 type Lane struct {
 	ctx    context.Context // of the bodies: the caller's, cancelled with the cause
 	cancel context.CancelCauseFunc
@@ -37,6 +39,7 @@ type Lane struct {
 	active  int   // admitted and not settled, and not in Await: bounded by limit
 	open    int   // admitted, and not ready to commit
 	recalls []int // cancelled by CancelCall while they waited to be admitted
+	lapsed  []int // their drain bound has passed
 	settles []int // have an outcome that Settled has not been told, in completion order
 
 	driving  bool // somebody has the lane
@@ -111,6 +114,9 @@ func newLane(ctx context.Context, o options) (*Lane, error) {
 	if adm == nil {
 		return nil, fmt.Errorf("%w: no admission: the function given to Admit returned nil", ErrOption)
 	}
+	if o.timeline != nil && !o.timeline.begin() {
+		return nil, fmt.Errorf("%w: the timeline records another lane, which has not ended", ErrOption)
+	}
 	l := &Lane{
 		calm:  context.WithoutCancel(ctx),
 		limit: o.limit,
@@ -122,9 +128,6 @@ func newLane(ctx context.Context, o options) (*Lane, error) {
 		after: -1,
 	}
 	l.ctx, l.cancel = context.WithCancelCause(ctx)
-	if l.rec != nil {
-		l.rec.begin()
-	}
 	return l, nil
 }
 

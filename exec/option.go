@@ -38,7 +38,8 @@ func Admit(admission func() plan.Admission) Option { return func(o *options) { o
 // calls that have not started are skipped with that error, and bodies that run are let finish, uncancelled.
 func Drain(d time.Duration) Option { return func(o *options) { o.drain, o.drained = d, true } }
 
-// Record fills t while the calls run. A timeline records one lane at a time, and begins anew with each.
+// Record fills t while the calls run. A timeline records one lane at a time, and begins anew with each; while it records one that
+// has not ended, another is an error.
 func Record(t *Timeline) Option { return func(o *options) { o.timeline = t } }
 
 // choose applies the options to the defaults and checks them.

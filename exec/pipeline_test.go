@@ -375,6 +375,26 @@ func TestLaneBrokenAdmission(t *testing.T) {
 			require.Error(t, err)
 		})
 	}
+	t.Run("panics when a call is abandoned", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			for _, cancel := range []func(*exec.Lane){func(l *exec.Lane) { l.Cancel(errBoom) }, func(l *exec.Lane) { l.CancelCall(0, errBoom) }} {
+				j := newJournal()
+				js := j.stubs(free, free)
+				for _, s := range js {
+					s.run = func(context.Context) exec.Outcome { <-time.After(time.Hour); return exec.Outcome{} }
+				}
+				l := lane(t, t.Context(), exec.Drain(time.Second), exec.Admit(func() plan.Admission {
+					return faulty{Admission: plan.NewKeyed(), settle: func() { panic("settle") }}
+				}))
+				submit(t, l, jobs(js)...)
+				synctest.Wait()
+				cancel(l)
+				require.ErrorAs(t, finish(l), new(*exec.PanicError))
+				assert.Len(t, j.of("settled"), 2)
+				<-time.After(2 * time.Hour)
+			}
+		})
+	})
 	_, err := exec.NewLane(t.Context(), exec.Admit(func() plan.Admission { return nil }))
 	require.ErrorIs(t, err, exec.ErrOption)
 }
@@ -419,6 +439,14 @@ func TestOptions(t *testing.T) {
 			require.ErrorIs(t, exec.Each(t.Context(), nil, func(context.Context, int) (int, error) { return 0, nil }, nil, o), exec.ErrOption)
 		})
 	}
+	t.Run("a timeline in use", func(t *testing.T) {
+		var tl exec.Timeline
+		l := lane(t, t.Context(), exec.Record(&tl))
+		_, err := exec.NewLane(t.Context(), exec.Record(&tl))
+		require.ErrorIs(t, err, exec.ErrOption)
+		require.NoError(t, finish(l))
+		require.NoError(t, finish(lane(t, t.Context(), exec.Record(&tl))))
+	})
 	t.Run("Limit(1) admits by Serial", func(t *testing.T) {
 		_, err := exec.Run(t.Context(), times(3, free), func(context.Context, int) (int, error) { return 0, nil },
 			exec.Limit(1), exec.Admit(func() plan.Admission { panic("asked") }))

@@ -14,25 +14,35 @@ type track struct {
 	free    bool // nothing keeps it from starting but the limit and the lane; wait holds only since when
 	waiting bool // it has not been admitted, and what it waits for is the admission's to say
 	wait    Wait // if open
+	what    plan.Call
 }
 
 const unreached time.Duration = -1
 
-// begin starts anew.
-func (t *Timeline) begin() {
+// manyWaits is how many waits of a call are kept apart. In a queue of n calls each may wait for all before it, one after
+// another: together they would take memory quadratic in n.
+const manyWaits = 64
+
+// begin starts anew, unless another lane is being recorded.
+func (t *Timeline) begin() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.start, t.ended = time.Now(), unreached
+	if t.busy {
+		return false
+	}
+	t.busy = true
+	t.start, t.ended = time.Now(), 0
 	t.calls, t.wards = nil, map[int][]int{}
 	t.full, t.freed = false, 0
+	return true
 }
 
 // now is the time in the lane, which has stopped when the lane has ended.
 func (t *Timeline) now() time.Duration {
-	if t.ended >= 0 {
-		return t.ended
+	if t.busy {
+		return time.Since(t.start)
 	}
-	return time.Since(t.start)
+	return t.ended
 }
 
 // submitted notes the calls up to n.
@@ -50,28 +60,22 @@ func (t *Timeline) submitted(n int) {
 }
 
 // known notes that the admission has been given call i.
-func (t *Timeline) known(i int, adm plan.Admission) {
+func (t *Timeline) known(i int, what plan.Call, adm plan.Admission) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.calls[i].waiting = true
+	t.calls[i].waiting, t.calls[i].what = true, what
 	t.ask(i, t.now(), adm)
 }
 
-// reclassified notes that a call has become something else, which may change what any other waits for.
-func (t *Timeline) reclassified(adm plan.Admission) {
+// refused notes that call i could not start after all, because of what it has become.
+func (t *Timeline) refused(i int, what plan.Call, adm plan.Admission) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	now := t.now()
-	clear(t.wards)
-	for i := range t.calls {
-		if t.calls[i].waiting {
-			t.ask(i, now, adm)
-		}
-	}
+	t.reclassified(i, what, t.now(), adm)
 }
 
 // admitted notes that call i has been let in.
-func (t *Timeline) admitted(i int, full bool, adm plan.Admission) {
+func (t *Timeline) admitted(i int, what plan.Call, full bool, adm plan.Admission) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := t.now()
@@ -80,7 +84,23 @@ func (t *Timeline) admitted(i int, full bool, adm plan.Admission) {
 	c.Admitted = now
 	t.next(c, Wait{For: WaitLane, Call: -1}, now)
 	t.load(full, now)
+	t.reclassified(i, what, now, adm)
 	t.release(i, now, adm)
+}
+
+// reclassified asks for all calls anew if call i has become something else, because that may change what any of them waits for.
+func (t *Timeline) reclassified(i int, what plan.Call, now time.Duration, adm plan.Admission) {
+	was := t.calls[i].what
+	t.calls[i].what = what
+	if was.Safe == what.Safe && slices.Equal(was.Claims, what.Claims) {
+		return
+	}
+	clear(t.wards)
+	for j := range t.calls {
+		if t.calls[j].waiting {
+			t.ask(j, now, adm)
+		}
+	}
 }
 
 // waits notes that an admitted call waits for something that is not another call.
@@ -130,7 +150,7 @@ func (t *Timeline) committed(i int, adm plan.Admission) {
 func (t *Timeline) end() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.ended = time.Since(t.start)
+	t.ended, t.busy = time.Since(t.start), false
 	for i := range t.calls {
 		t.close(&t.calls[i], t.ended)
 	}
@@ -199,10 +219,17 @@ func (t *Timeline) next(c *track, w Wait, now time.Duration) {
 // close ends the wait of a call, if it is in one.
 func (t *Timeline) close(c *track, now time.Duration) {
 	if c.open && now > c.wait.From {
-		c.Waits = t.upTo(c, now)
-		if n := len(c.Waits) - 1; c.Waits[n].From == now {
-			c.Waits = c.Waits[:n]
+		waits := t.upTo(c, now)
+		n := len(waits) - 1
+		switch last := waits[n]; {
+		case last.From == now:
+			waits = waits[:n]
+		case n >= manyWaits && last.For == waits[n-1].For:
+			last.From = waits[n-1].From
+			waits[n-1] = last
+			waits = waits[:n]
 		}
+		c.Waits = waits
 	}
 	c.open, c.free = false, false
 }

@@ -66,7 +66,7 @@ func (l *Lane) cancelCall(i int, cause error) {
 	}
 	if l.drain > 0 && (s == gated || s == running) {
 		l.timers++
-		c.timer = time.AfterFunc(l.drain, func() { l.overdue(i, c) })
+		c.timer = time.AfterFunc(l.drain, func() { l.overdue(i) })
 	}
 	if c.cancel != nil {
 		c.cancel(cause)
@@ -86,18 +86,16 @@ func (l *Lane) expired() {
 	l.mu.Lock()
 	l.timer = nil
 	for i := l.cursor; i < l.known; i++ {
-		l.abandon(i)
+		l.lapsed = append(l.lapsed, i)
 	}
 	l.join()
 }
 
 // overdue goes off when the drain bound of a call that was cancelled alone has passed.
-func (l *Lane) overdue(i int, c *call) {
+func (l *Lane) overdue(i int) {
 	l.mu.Lock()
 	l.timers--
-	if l.slots[i].call == c {
-		l.abandon(i)
-	}
+	l.lapsed = append(l.lapsed, i)
 	l.join()
 }
 
@@ -106,6 +104,15 @@ func (l *Lane) join() {
 	l.live++
 	l.mu.Unlock()
 	l.work(false)
+}
+
+// reap gives up the calls whose drain bound has passed.
+func (l *Lane) reap() {
+	for len(l.lapsed) > 0 {
+		i := l.lapsed[0]
+		l.lapsed = l.lapsed[1:]
+		l.abandon(i)
+	}
 }
 
 // abandon gives up a call whose body, or wait for somebody, has not come back. Its goroutine is none of the lane's from here on.

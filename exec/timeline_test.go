@@ -229,6 +229,22 @@ func TestE14Timeline(t *testing.T) {
 			assert.Len(t, tl.Snapshot(), 1, "a timeline begins anew")
 		})
 	})
+	t.Run("a long queue", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			var tl exec.Timeline
+			const n = 200
+			_, err := exec.Run(t.Context(), times(n, writes("a")), func(ctx context.Context, i int) (int, error) { return 0, rest(ctx, s) }, exec.Record(&tl))
+			require.NoError(t, err)
+			spans := tl.Snapshot()
+			checkSums(t, spans, false)
+			last := spans[n-1].Waits
+			assert.Len(t, last, 64)
+			for k, w := range last[:63] {
+				assert.Equal(t, k, w.Call)
+			}
+			assert.Equal(t, n-2, last[len(last)-1].Call)
+		})
+	})
 	t.Run("what a call waits for may change", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var tl exec.Timeline
@@ -247,6 +263,21 @@ func TestE14Timeline(t *testing.T) {
 			require.NoError(t, finish(l))
 			checkSums(t, tl.Snapshot(), false)
 			assert.Equal(t, []exec.Wait{claim(0, wa, wa, 0, 2*s)}, tl.Snapshot()[1].Waits)
+		})
+		synctest.Test(t, func(t *testing.T) { // a call that becomes exclusive as it starts is a barrier to the others
+			var tl exec.Timeline
+			j := newJournal()
+			js := j.stubs(free, free)
+			js[0].run = takes(s)
+			n := 0
+			js[0].classify = func() plan.Call {
+				n++
+				return plan.Call{Safe: n == 1}
+			}
+			l := lane(t, t.Context(), exec.Admit(plan.NewKeyed), exec.Record(&tl))
+			submit(t, l, jobs(js)...)
+			require.NoError(t, finish(l))
+			assert.Equal(t, []exec.Wait{on(exec.WaitBarrier, 0, 0, s)}, tl.Snapshot()[1].Waits)
 		})
 	})
 }

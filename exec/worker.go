@@ -60,6 +60,7 @@ func (w *worker) turns() (done bool) {
 	defer w.rescue(&done)
 	l := w.l
 	for {
+		l.reap()
 		w.settle()
 		i := w.drive()
 		if i < 0 {
