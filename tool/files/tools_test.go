@@ -215,6 +215,19 @@ func TestGrep(t *testing.T) {
 	assert.True(t, v.More)
 }
 
+// What a search ignores is decided by files that it reads, also above where it searches.
+func TestSearchesClaimTheIgnoreFiles(t *testing.T) {
+	w := newWorld(t, "d/e/f = x")
+	for _, search := range []tool.Call{call("grep", "pattern", "x", "path", "d/e"), call("glob", "pattern", "*", "path", "d/e")} {
+		for _, file := range []string{".gitignore", "d/.gitignore", "d/e/.gitignore"} {
+			assert.Equal(t, [][]int{{0}, {1}}, w.waves(call("write", "path", file, "content", ""), search), file)
+		}
+		assert.Equal(t, [][]int{{0, 1}}, w.waves(call("write", "path", "d/other", "content", ""), search))
+		search.Arguments = strings.Replace(search.Arguments, "{", `{"ignored":true,`, 1)
+		assert.Equal(t, [][]int{{0, 1}}, w.waves(call("write", "path", "d/.gitignore", "content", ""), search), "it does not read it")
+	}
+}
+
 func TestGlob(t *testing.T) {
 	w := newWorld(t, "a.go = ", "d/b.go = ", "d/e/c.go = ", "l -> d", ".gitignore = *.log", "x.log = ")
 	assert.Equal(t, []string{"a.go", "d/b.go", "d/e/c.go"}, ok[globValue](w, "glob", "pattern", "**/*.go").Paths)

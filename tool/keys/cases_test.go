@@ -49,8 +49,15 @@ func TestCase_path_alias_1(t *testing.T) {
 func TestCase_path_alias_2(t *testing.T) {
 	dir := tree(t)
 	folds := open(t, dir, keys.FoldCase(true), keys.FoldUnicode(true), keys.DOSPaths(true))
+	alone := []*keys.Root{
+		open(t, dir, keys.FoldCase(true), keys.FoldUnicode(false)), open(t, dir, keys.FoldCase(false), keys.FoldUnicode(true)),
+		open(t, dir, keys.FoldCase(false), keys.FoldUnicode(false), keys.DOSPaths(true)),
+	}
 	keeps := open(t, dir, keys.FoldCase(false), keys.FoldUnicode(false), keys.DOSPaths(false))
-	for _, pair := range [][2]string{{"New.txt", "new.txt"}, {"caf\u00e9", "cafe\u0301"}, {`C:\p\a`, "c:/p/a"}} {
+	for i, pair := range [][2]string{{"New.txt", "new.txt"}, {"caf\u00e9", "cafe\u0301"}, {`C:\p\a`, "c:/p/a"}} {
+		for j, one := range alone {
+			assert.Equal(t, i == j, key(t, one, pair[0]) == key(t, one, pair[1]), "each fold by itself: %q", pair)
+		}
 		assert.Equal(t, key(t, folds, pair[0]), key(t, folds, pair[1]), pair)
 		assert.Equal(t, [][]int{{0}, {1}}, waves(t, folds, pair[:1], pair[1:]))
 		assert.NotEqual(t, key(t, keeps, pair[0]), key(t, keeps, pair[1]), pair)
