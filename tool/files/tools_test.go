@@ -127,6 +127,25 @@ func TestWrite(t *testing.T) {
 	assert.Empty(t, w.leftovers())
 }
 
+// Calls that write side by side in a directory that none of them finds there are free, and none notices another.
+func TestSiblingsInANewDirectory(t *testing.T) {
+	var calls []tool.Call
+	var wave []int
+	for i := range 8 {
+		calls = append(calls, call("write", "path", fmt.Sprintf("new/deep/er/%d", i), "content", "x"))
+		wave = append(wave, i)
+	}
+	calls[6] = call("make_directory", "path", "new/deep/er/6/7")
+	calls[7] = call("move", "from", "a", "to", "new/deep/er/7")
+	for range 30 {
+		w := newWorld(t, "a = A")
+		require.Equal(t, [][]int{wave}, w.waves(calls...))
+		for _, r := range w.run(calls) {
+			require.False(t, r.IsError, r.Text())
+		}
+	}
+}
+
 func TestVersionPrecondition(t *testing.T) {
 	w := newWorld(t, "a = one")
 	v1 := ok[readValue](w, "read", "path", "a").Version
