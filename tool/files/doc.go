@@ -26,8 +26,8 @@
 //
 // A file is replaced whole or not at all: write and edit put the content in a temporary file beside it, under a name that no
 // other call has, sync that to disk and rename it into place. The permission bits stay; the owner, the other hard links of the
-// file and its extended attributes are those of a new file. A file that nobody may write is refused. Whether a rename
-// survives a power failure is up to the file system; that the name then holds the old content or the new is not.
+// file and its extended attributes are those of a new file. A file that nobody may write is refused. After a
+// power failure the name holds the old content or the new, never a part; which of the two is up to the file system.
 //
 // Results of read, write, edit and move name the file's version, a short hash of its content. Given it, write and edit refuse when
 // the file has changed since, whoever changed it; claims only order the calls of one batch, and cannot know what a text

@@ -106,7 +106,7 @@ func (r *Root) Rel(path string) (string, error) {
 	return p.Rel, err
 }
 
-// File returns a claim on the file at path alone.
+// File returns a claim on the file at path alone. It says nothing of the links on the way; [Path.Claims] does.
 func (r *Root) File(path string, access plan.Access) (plan.Claim, error) {
 	key, err := r.Key(path)
 	if err != nil {
