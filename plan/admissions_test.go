@@ -32,11 +32,6 @@ func checkAdmissions(t *testing.T, c plantest.Contract) {
 	}
 }
 
-// fewLetters is an alphabet that goes further in the same time.
-func fewLetters() []plan.Call {
-	return []plan.Call{{}, keyed(), keyed(plan.Claim{Key: "a", Access: plan.Read}), keyed(plan.Claim{Key: "a"})}
-}
-
 func TestA1ConflictsNeverRunTogether(t *testing.T) { checkAdmissions(t, plantest.A1) }
 func TestA2ConflictsKeepTheOrder(t *testing.T)     { checkAdmissions(t, plantest.A2) }
 func TestA3RollingIsTheRollingPool(t *testing.T) {

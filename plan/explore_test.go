@@ -35,6 +35,7 @@ var admissions = []struct {
 // makes the batches as long as CI wants them.
 func TestAdmissionsExhaustively(t *testing.T) {
 	sizes := []plantest.Exploration{
+		{Calls: 2, Reclassify: 1, Skip: 1, Alphabet: claimLetters()},
 		{Calls: 3, Reclassify: 1, Skip: 1},
 		{Calls: 4, Reclassify: 1, Skip: 1, Alphabet: fewLetters()},
 		{Calls: 4},
@@ -43,7 +44,11 @@ func TestAdmissionsExhaustively(t *testing.T) {
 	case testing.Short():
 		sizes = sizes[:2]
 	case os.Getenv("KEYWAVE_EXHAUSTIVE") != "":
-		sizes = []plantest.Exploration{{Calls: 4, Reclassify: 1, Skip: 1}, {Calls: 5}}
+		sizes = []plantest.Exploration{
+			{Calls: 3, Skip: 1, Alphabet: claimLetters()},
+			{Calls: 4, Reclassify: 1, Skip: 1},
+			{Calls: 5},
+		}
 	}
 	for _, a := range admissions {
 		t.Run(a.name, func(t *testing.T) {
@@ -57,4 +62,20 @@ func TestAdmissionsExhaustively(t *testing.T) {
 			}
 		})
 	}
+}
+
+// fewLetters is an alphabet that goes further in the same time.
+func fewLetters() []plan.Call {
+	return []plan.Call{call("x"), call(), call("r a"), call("w a")}
+}
+
+// claimLetters has every kind of claim at every place of a small tree, and next to it.
+func claimLetters() []plan.Call {
+	var letters []plan.Call
+	for _, key := range []string{"t", "t/a", "t/a/x", "t/b", "ta"} {
+		for _, kind := range []string{"r ", "w "} {
+			letters = append(letters, call(kind+key), call(kind+key+"/..."))
+		}
+	}
+	return letters
 }

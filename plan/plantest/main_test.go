@@ -15,7 +15,7 @@ import (
 func TestMain(m *testing.M) {
 	flag.Parse()
 	flag.Set("rapid.nofailfile", "true")
-	flag.Set("rapid.shrinktime", "2s")
+	flag.Set("rapid.shrinktime", "200ms")
 	goleak.VerifyTestMain(m)
 }
 
