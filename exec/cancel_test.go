@@ -71,23 +71,33 @@ func everyPoint(t *testing.T, do func(l *exec.Lane, n int, e event), after func(
 }
 
 func TestE5CancelAtEveryPoint(t *testing.T) {
+	var cancelled time.Time
 	after := func(t *testing.T, j *journal, c checks, err error) {
 		check(t, j, c)
+		for _, e := range j.all() {
+			if e.stage == "classify" || e.stage == "prepare" || e.stage == "run" {
+				assert.LessOrEqual(t, e.at, cancelled.Sub(j.start), "%v after the cancel", e)
+			}
+		}
 		if err != nil { // nil: it came during the last commit
 			require.Equal(t, errBoom, err)
 		}
 	}
+	cancel := func(l *exec.Lane, _ int, _ event) {
+		cancelled = time.Now()
+		l.Cancel(errBoom)
+	}
 	t.Run("from inside", func(t *testing.T) {
-		everyPoint(t, func(l *exec.Lane, _ int, _ event) { l.Cancel(errBoom) }, func(t *testing.T, j *journal, c checks, err error) {
+		everyPoint(t, cancel, func(t *testing.T, j *journal, c checks, err error) {
 			require.Equal(t, errBoom, err)
 			after(t, j, c, err)
 		})
 	})
 	t.Run("from outside", func(t *testing.T) {
-		everyPoint(t, func(l *exec.Lane, _ int, _ event) { go l.Cancel(errBoom) }, after)
+		everyPoint(t, func(l *exec.Lane, n int, e event) { go cancel(l, n, e) }, after)
 	})
 	t.Run("with a drain bound", func(t *testing.T) {
-		everyPoint(t, func(l *exec.Lane, _ int, _ event) { l.Cancel(errBoom) }, after, exec.Drain(time.Second))
+		everyPoint(t, cancel, after, exec.Drain(time.Second))
 	})
 }
 

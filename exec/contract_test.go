@@ -293,6 +293,22 @@ func TestE6DrainBound(t *testing.T) {
 			assert.Equal(t, abandoned, j.find(t, 4, "skip").err)
 		})
 	})
+	t.Run("it returns while a sibling runs", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			j := newJournal()
+			js := j.stubs(free, free)
+			js[0].run = stubborn
+			js[1].run = takes(2 * time.Hour)
+			l := lane(t, t.Context(), exec.Drain(5*time.Second))
+			submit(t, l, jobs(js)...)
+			synctest.Wait()
+			l.CancelCall(0, errBoom)
+			require.ErrorIs(t, finish(l), errBoom)
+			assert.Equal(t, []string{"1h0m0s ran 0", "2h0m0s ran 1"}, j.of("ran"))
+			assert.Equal(t, []string{"5s settled 0", "2h0m0s settled 1"}, j.of("settled"))
+			assert.Equal(t, []string{"5s commit 0", "2h0m0s commit 1"}, j.of("commit"))
+		})
+	})
 	t.Run("after a hard error", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			j := newJournal()
@@ -369,36 +385,38 @@ func TestE7PanicIsThatCallsOutcome(t *testing.T) {
 	for name, end := range ends {
 		for _, limit := range []int{1, 2} {
 			t.Run(fmt.Sprint(name, limit), func(t *testing.T) {
-				j := newJournal()
-				js := j.stubs(free, exclusive, free)
-				js[1].run = end
-				l := lane(t, t.Context(), exec.Limit(limit))
-				submit(t, l, jobs(js)...)
-				require.NoError(t, finish(l))
-				var p *exec.PanicError
-				require.ErrorAs(t, j.find(t, 1, "settled").err, &p)
-				assert.Equal(t, 1, p.Call)
-				assert.Equal(t, "Run", p.In)
-				assert.Contains(t, string(p.Stack), "contract_test.go")
-				assert.Less(t, len(p.Error()), 500)
-				assert.Contains(t, p.Error(), "call 2: Run ")
-				assert.Equal(t, name == "goexit", p.Value == nil)
-				assert.Equal(t, name == "error", errors.Is(p, errBoom))
-				for _, i := range []int{0, 2} {
-					assert.NoError(t, j.find(t, i, "settled").err)
-				}
-				assert.Len(t, j.of("commit"), 3)
-
-				_, err := exec.Run(t.Context(), []plan.Call{free, exclusive, free}, func(ctx context.Context, i int) (int, error) {
-					if i == 1 {
-						end(ctx)
+				synctest.Test(t, func(t *testing.T) {
+					j := newJournal()
+					js := j.stubs(free, exclusive, free)
+					js[1].run = end
+					l := lane(t, t.Context(), exec.Limit(limit))
+					submit(t, l, jobs(js)...)
+					require.NoError(t, finish(l))
+					var p *exec.PanicError
+					require.ErrorAs(t, j.find(t, 1, "settled").err, &p)
+					assert.Equal(t, 1, p.Call)
+					assert.Equal(t, "Run", p.In)
+					assert.Contains(t, string(p.Stack), "contract_test.go")
+					assert.Less(t, len(p.Error()), 500)
+					assert.Contains(t, p.Error(), "call 2: Run ")
+					assert.Equal(t, name == "goexit", p.Value == nil)
+					assert.Equal(t, name == "error", errors.Is(p, errBoom))
+					for _, i := range []int{0, 2} {
+						assert.NoError(t, j.find(t, i, "settled").err)
 					}
-					return 0, nil
-				}, exec.Limit(limit))
-				require.ErrorAs(t, err, &p)
-				assert.Equal(t, "body", p.In)
-				assert.Equal(t, 1, p.Call)
-				assert.Contains(t, string(p.Stack), "contract_test.go")
+					assert.Len(t, j.of("commit"), 3)
+
+					_, err := exec.Run(t.Context(), []plan.Call{free, exclusive, free}, func(ctx context.Context, i int) (int, error) {
+						if i == 1 {
+							end(ctx)
+						}
+						return 0, nil
+					}, exec.Limit(limit))
+					require.ErrorAs(t, err, &p)
+					assert.Equal(t, "body", p.In)
+					assert.Equal(t, 1, p.Call)
+					assert.Contains(t, string(p.Stack), "contract_test.go")
+				})
 			})
 		}
 	}

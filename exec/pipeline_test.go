@@ -352,7 +352,7 @@ func TestLaneBrokenAdmission(t *testing.T) {
 			}}
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
+		bubble := func(t *testing.T) {
 			j := newJournal()
 			js := j.stubs(times(3, free)...)
 			l := lane(t, t.Context(), exec.Admit(a))
@@ -373,7 +373,8 @@ func TestLaneBrokenAdmission(t *testing.T) {
 			}
 			_, err = exec.Run(t.Context(), times(3, free), func(context.Context, int) (int, error) { return 0, nil }, exec.Admit(a))
 			require.Error(t, err)
-		})
+		}
+		t.Run(name, func(t *testing.T) { synctest.Test(t, bubble) })
 	}
 	t.Run("panics when a call is abandoned", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {

@@ -106,6 +106,8 @@ func TestE14Timeline(t *testing.T) {
 			assert.Equal(t, []exec.Wait{claim(0, ra, wa, 0, 4*s)}, spans[2].Waits)
 			assert.Equal(t, []exec.Wait{on(exec.WaitPermit, -1, 0, 1*s), on(exec.WaitCommit, -1, 4*s, 6*s)}, spans[3].Waits)
 			assert.Equal(t, 6*s, spans[4].Started)
+			require.NotEmpty(t, spans[4].Waits)
+			require.NotEmpty(t, spans[5].Waits)
 			assert.Equal(t, exec.WaitBarrier, spans[4].Waits[0].For)
 			last := spans[5].Waits[len(spans[5].Waits)-1]
 			assert.Equal(t, exec.WaitBarrier, last.For)
@@ -238,7 +240,7 @@ func TestE14Timeline(t *testing.T) {
 			spans := tl.Snapshot()
 			checkSums(t, spans, false)
 			last := spans[n-1].Waits
-			assert.Len(t, last, 64)
+			require.Len(t, last, 64)
 			for k, w := range last[:63] {
 				assert.Equal(t, k, w.Call)
 			}
