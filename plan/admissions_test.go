@@ -22,8 +22,11 @@ func checkAdmissions(t *testing.T, c plantest.Contract) {
 		t.Run(a.name, func(t *testing.T) {
 			// A3 and A5 also say what a barrier is, and that an exclusive call is under way until its commit.
 			e := plantest.Exploration{Calls: 3, Contracts: c | plantest.A8 | a.contracts&(plantest.A3|plantest.A5)}
-			if c == plantest.A7 {
+			switch c {
+			case plantest.A7:
 				e.Alphabet, e.Reclassify = fewLetters(), 1
+			case plantest.A9: // it takes four calls to see what planning anew does to a late one
+				e.Calls, e.Alphabet, e.Reclassify = 4, fewLetters(), 1
 			}
 			_, err := plantest.Explore(func() plantest.Machine { return machine{a.open()} }, e)
 			require.NoError(t, err)
@@ -47,6 +50,27 @@ func TestA6KeyedWaitsOnlyForConflicts(t *testing.T) {
 func TestA7ClassesChangeBeforeTheStart(t *testing.T)  { checkAdmissions(t, plantest.A7) }
 func TestA8Streams(t *testing.T)                      { checkAdmissions(t, plantest.A8) }
 func TestA9NobodyWaitsForWhoCameLater(t *testing.T)   { checkAdmissions(t, plantest.A9) }
+// A call that could start must not come to wait for a later one because a third changed its class.
+func TestA9WhenAnotherCallChangesItsClass(t *testing.T) {
+	write, free := call("w a"), call()
+	for _, open := range []func() plan.Admission{plan.NewWaves, plan.NewFirstFit} {
+		a := open()
+		a.Submit(write)
+		require.True(t, a.Start(0, write))
+		for _, c := range []plan.Call{write, free, free, free} { // the free ones are late: they join the first in its wave
+			a.Submit(c)
+		}
+		_, ok := a.Next(-1)
+		require.False(t, ok)
+		a.Settle(0)
+		require.True(t, a.Start(1, write))
+		require.True(t, a.Start(4, free))
+		require.False(t, a.Start(2, write), "call 1 writes the same")
+		i, ok := a.Next(-1)
+		assert.True(t, ok && i == 3, "call 3 has nothing to do with it")
+	}
+}
+
 func TestSerialIsOneAtATime(t *testing.T)             { testLike(t, "Serial") }
 func TestWavesAreThoseOfOrdered(t *testing.T)         { testLike(t, "Waves") }
 func TestFirstFitWavesAreThoseOfThePlan(t *testing.T) { testLike(t, "FirstFit") }

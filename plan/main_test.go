@@ -15,6 +15,6 @@ func TestMain(m *testing.M) {
 	if !given {
 		flag.Set("rapid.checks", "3000")
 	}
-	flag.Set("rapid.shrinktime", "3s")
+	flag.Set("rapid.shrinktime", "1s")
 	goleak.VerifyTestMain(m)
 }
