@@ -47,9 +47,10 @@ func TestA6KeyedWaitsOnlyForConflicts(t *testing.T) {
 	checkAdmissions(t, plantest.A6)
 	testLike(t, "Keyed")
 }
-func TestA7ClassesChangeBeforeTheStart(t *testing.T)  { checkAdmissions(t, plantest.A7) }
-func TestA8Streams(t *testing.T)                      { checkAdmissions(t, plantest.A8) }
-func TestA9NobodyWaitsForWhoCameLater(t *testing.T)   { checkAdmissions(t, plantest.A9) }
+func TestA7ClassesChangeBeforeTheStart(t *testing.T) { checkAdmissions(t, plantest.A7) }
+func TestA8Streams(t *testing.T)                     { checkAdmissions(t, plantest.A8) }
+func TestA9NobodyWaitsForWhoCameLater(t *testing.T)  { checkAdmissions(t, plantest.A9) }
+
 // A call that could start must not come to wait for a later one because a third changed its class.
 func TestA9WhenAnotherCallChangesItsClass(t *testing.T) {
 	write, free := call("w a"), call()

@@ -235,6 +235,18 @@ func TestExploreCatchesBreakages(t *testing.T) {
 	}
 }
 
+// TestExploreTurnsPanicsIntoViolations demands the history that leads to a panic.
+func TestExploreTurnsPanicsIntoViolations(t *testing.T) {
+	_, err := Explore(func() Machine {
+		return &broken{model: NewKeyed().(*model), settle: func(m *model, i int) { m.Settle(m.calls[i+1].wave) }}
+	}, Exploration{Calls: 1, Contracts: A1})
+	var v *Violation
+	require.ErrorAs(t, err, &v)
+	assert.Contains(t, v.Detail, "index out of range")
+	assert.Contains(t, v.Detail, "admission_test.go", "where")
+	assert.Len(t, v.Events, 3)
+}
+
 // TestCheckAdmissionCatchesBreakages does the same with random histories.
 func TestCheckAdmissionCatchesBreakages(t *testing.T) {
 	for _, tt := range breakages {

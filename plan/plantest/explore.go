@@ -4,6 +4,7 @@ import (
 	"errors"
 	"hash/maphash"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 
@@ -32,7 +33,7 @@ type Exploration struct {
 
 // Explore walks every state that an admission can reach: every batch over the alphabet from the smallest up, every order
 // of submitting, starting, settling and committing, each distinct state once. It returns how many states it looked at
-// and the first [*Violation] that it met. It uses every processor; open must be safe for concurrent use.
+// and the first [*Violation] that it met; a panic of the admission is one too. It uses every processor; open must be safe for concurrent use.
 func Explore(open func() Machine, e Exploration) (states int, err error) {
 	if e.Alphabet == nil {
 		e.Alphabet = Alphabet()
@@ -170,12 +171,17 @@ func (x *explorer) events(to []event, s *state, may set) []event {
 }
 
 // step lets e happen to s and, if that leads to a state not seen before, checks and visits it.
-func (x *explorer) step(s state, before set, e event) error {
+func (x *explorer) step(s state, before set, e event) (err error) {
 	x.trail = append(x.trail, e)
-	defer func() { x.trail = x.trail[:len(x.trail)-1] }()
+	defer func() {
+		if p := recover(); p != nil {
+			err = x.tell(s, s.broken(s.contracts, "panic: %v\n%s", p, debug.Stack()))
+		}
+		x.trail = x.trail[:len(x.trail)-1]
+	}()
 
 	queued := s.queued
-	err := s.apply(s.machine, e, before)
+	err = s.apply(s.machine, e, before)
 	if err == nil && s.like != nil {
 		err = s.follow(s.like, e, queued)
 	}
@@ -186,7 +192,8 @@ func (x *explorer) step(s state, before set, e event) error {
 	if !fresh && !s.owed(e) {
 		return nil
 	}
-	may, err := s.offered(s.machine)
+	var may set
+	may, err = s.offered(s.machine)
 	if err == nil {
 		err = s.freed(e, before, may)
 	}
