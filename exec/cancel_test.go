@@ -87,6 +87,10 @@ func TestE5CancelAtEveryPoint(t *testing.T) {
 		cancelled = time.Now()
 		l.Cancel(errBoom)
 	}
+	cancelOutside := func(l *exec.Lane, _ int, _ event) {
+		cancelled = time.Now()
+		go l.Cancel(errBoom)
+	}
 	t.Run("from inside", func(t *testing.T) {
 		everyPoint(t, cancel, func(t *testing.T, j *journal, c checks, err error) {
 			require.Equal(t, errBoom, err)
@@ -94,7 +98,7 @@ func TestE5CancelAtEveryPoint(t *testing.T) {
 		})
 	})
 	t.Run("from outside", func(t *testing.T) {
-		everyPoint(t, func(l *exec.Lane, n int, e event) { go cancel(l, n, e) }, after)
+		everyPoint(t, cancelOutside, after)
 	})
 	t.Run("with a drain bound", func(t *testing.T) {
 		everyPoint(t, cancel, after, exec.Drain(time.Second))

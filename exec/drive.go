@@ -91,7 +91,7 @@ func (w *worker) commit() {
 	l.notice() // a cancel during the last commit is one
 	l.slots[i].state, l.slots[i].call = gone, nil
 	l.cursor++
-	l.after = -1
+	l.refused = 0
 	if i < l.known {
 		l.adm.Commit(i)
 	}
@@ -123,7 +123,7 @@ func (w *worker) introduce() {
 		return
 	}
 	l.known++
-	l.after = -1
+	l.refused = 0
 	l.slots[i].state = waiting
 	if c != nil && c.cause != nil {
 		l.skip(i)
@@ -147,7 +147,7 @@ func (l *Lane) grow() {
 // whether it is to run.
 func (w *worker) admit(i int) bool {
 	l := w.l
-	if i <= l.after || i >= l.known || l.slots[i].state != waiting {
+	if i < 0 || i >= l.known || l.slots[i].state != waiting {
 		l.fail(fmt.Errorf("%w: it offered call %d, which may not start", ErrAdmission, i+1))
 		return false
 	}
@@ -190,7 +190,7 @@ func (w *worker) admit(i int) bool {
 	l.slots[i].state = ready
 	l.active--
 	l.open--
-	l.after = -1
+	l.refused = 0
 	if l.err == nil {
 		l.adm.Settle(i)
 	}
@@ -201,13 +201,13 @@ func (w *worker) admit(i int) bool {
 // start tells the admission that a call starts, which it may refuse because of what the call has become.
 func (l *Lane) start(i int, what plan.Call) bool {
 	if !l.adm.Start(i, what) {
-		l.after = i // so that an admission that offers it again is not asked for ever
+		l.refused++
 		if l.rec != nil {
 			l.rec.refused(i, what, l.adm)
 		}
 		return false
 	}
-	l.after = -1
+	l.refused = 0
 	l.active++
 	l.open++
 	if l.rec != nil {
@@ -220,7 +220,7 @@ func (l *Lane) start(i int, what plan.Call) bool {
 func (l *Lane) skip(i int) {
 	l.slots[i].state = skipped
 	if i < l.known {
-		l.after = -1
+		l.refused = 0
 		l.adm.Settle(i)
 	}
 	l.record(i, EndSkipped)
@@ -238,7 +238,7 @@ func (l *Lane) ended(i int, o Outcome, end End) {
 	}
 	c.cancel(nil)
 	l.active--
-	l.after = -1
+	l.refused = 0
 	if l.err == nil {
 		l.adm.Settle(i)
 	}
@@ -262,7 +262,7 @@ func (l *Lane) bodyEnded(i int, end End, err error) {
 	}
 	l.active--
 	l.open--
-	l.after = -1
+	l.refused = 0
 	if l.err == nil {
 		l.adm.Settle(i)
 	}

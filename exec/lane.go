@@ -35,7 +35,7 @@ type Lane struct {
 	slots   []slot
 	known   int   // how many of slots the admission has been given
 	cursor  int   // the next to commit
-	after   int   // where to ask the admission on, after a call that it offered turned out to have to wait
+	refused int   // how many starts the admission has refused since anything happened
 	active  int   // admitted and not settled, and not in Await: bounded by limit
 	open    int   // admitted, and not ready to commit
 	recalls []int // cancelled by CancelCall while they waited to be admitted
@@ -125,7 +125,6 @@ func newLane(ctx context.Context, o options) (*Lane, error) {
 		done:  make(chan struct{}),
 		adm:   adm,
 		rec:   o.timeline,
-		after: -1,
 	}
 	l.ctx, l.cancel = context.WithCancelCause(ctx)
 	return l, nil
@@ -240,12 +239,14 @@ func (l *Lane) pending() bool {
 	return ok
 }
 
-// next asks for the next call to admit.
+// next asks for the next call to admit. A call may have changed since it was submitted, so that its start is refused; that
+// may let an earlier one start, so the question is always for the first of all. Calls that change whenever they are looked at, or an
+// admission that offers what it refuses, could go on so for ever: after some refusals something else must happen first.
 func (l *Lane) next() (i int, ok bool) {
-	if l.stopped || l.active >= l.limit {
+	if l.stopped || l.active >= l.limit || l.refused > 2*len(l.slots) {
 		return -1, false
 	}
-	return l.adm.Next(l.after)
+	return l.adm.Next(-1)
 }
 
 // due reports whether the next call in the model's order can be committed or skipped.

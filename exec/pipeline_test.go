@@ -275,6 +275,30 @@ func TestLaneClassifiesAgain(t *testing.T) {
 	}
 }
 
+// A call whose start is refused because of what it has become may let an earlier one start, which waited in a later wave.
+func TestLaneRefusedStartFreesAnEarlierCall(t *testing.T) {
+	for _, a := range admissions {
+		synctest.Test(t, func(t *testing.T) {
+			calls := []plan.Call{exclusive, reads("x"), writes("y"), reads("x")}
+			j := newJournal()
+			js := j.stubs(calls...)
+			for _, i := range []int{1, 3} { // a link that call 0 makes: what it leads to is read, too
+				js[i].classify = func() plan.Call {
+					if len(j.of("committed")) == 0 {
+						return reads("x")
+					}
+					return reads("x", "y")
+				}
+				calls[i] = reads("x", "y")
+			}
+			l := lane(t, t.Context(), exec.Admit(a.open))
+			submit(t, l, jobs(js)...)
+			require.NoError(t, finish(l))
+			check(t, j, checks{calls: calls, limit: exec.DefaultLimit, ordered: true})
+		})
+	}
+}
+
 func TestLaneCancelCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJournal()

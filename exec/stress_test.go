@@ -21,7 +21,7 @@ import (
 var errHard = errors.New("hard")
 
 // anyStub draws how the stages of one call behave.
-func anyStub(t *rapid.T, j *journal, i int, what plan.Call, hard bool) exec.Job {
+func anyStub(t *rapid.T, j *journal, i int, what plan.Call, hard bool) (exec.Job, *stub) {
 	label := func(s string) string { return fmt.Sprintf("%d %s", i, s) }
 	duration := func(s string) time.Duration {
 		return time.Duration(rapid.SampledFrom([]int{0, 0, 1, 2, 3, 5, 8}).Draw(t, label(s))) * time.Second
@@ -47,6 +47,16 @@ func anyStub(t *rapid.T, j *journal, i int, what plan.Call, hard bool) exec.Job 
 		}
 	}
 	s := &stub{j: j, i: i, what: what}
+	if rapid.IntRange(0, 3).Draw(t, label("changes")) == 0 {
+		// It is something else whenever it is looked at.
+		all := append([]plan.Call{what}, rapid.SliceOfN(plantest.Calls(), 1, 3).Draw(t, label("becomes"))...)
+		n := 0
+		s.classify = func() plan.Call {
+			s.what = all[min(n, len(all)-1)]
+			n++
+			return s.what
+		}
+	}
 	wait, prepared, refuse := duration("prepare"), fails("prepare"), rapid.IntRange(0, 9).Draw(t, label("refuse")) == 0
 	s.prepare = func(ctx context.Context) (bool, error) {
 		<-time.After(wait)
@@ -94,7 +104,7 @@ func anyStub(t *rapid.T, j *journal, i int, what plan.Call, hard bool) exec.Job 
 	skipped := fails("skip")
 	s.skip = func(ctx context.Context, _ error) error { return errors.Join(ctx.Err(), skipped()) }
 	if rapid.IntRange(0, 3).Draw(t, label("gated")) > 0 {
-		return s
+		return s, s
 	}
 	approval, yes, deaf := duration("approval"), rapid.Bool().Draw(t, label("approved")), rapid.Bool().Draw(t, label("deaf"))
 	return gate{s, func(ctx context.Context) bool {
@@ -103,7 +113,7 @@ func anyStub(t *rapid.T, j *journal, i int, what plan.Call, hard bool) exec.Job 
 			return yes
 		}
 		return rest(ctx, approval) == nil && yes
-	}}
+	}}, s
 }
 
 // Whatever bodies, stages, people and cancels do: every call has one outcome, commits come in order, the limit holds, calls in
@@ -129,8 +139,9 @@ func TestLaneStress(t *testing.T) {
 			j := newJournal()
 			l := lane(t, ctx, opts...)
 			all := make([]exec.Job, len(calls))
+			stubs := make([]*stub, len(calls))
 			for i, c := range calls {
-				all[i] = anyStub(t, j, i, c, hard)
+				all[i], stubs[i] = anyStub(t, j, i, c, hard)
 			}
 			// Somebody submits, somebody cancels, at any time; but no two at the very same.
 			moment := rapid.Custom(func(t *rapid.T) time.Duration {
@@ -170,7 +181,11 @@ func TestLaneStress(t *testing.T) {
 			if ab := new(exec.AbandonedError); errors.As(err, &ab) && !failed {
 				assert.ErrorIs(t, err, errBoom)
 			}
-			check(t, j, checks{calls: calls[:submitted], limit: limit, ordered: ordered, hard: failed})
+			c := checks{limit: limit, ordered: ordered, hard: failed}
+			for _, s := range stubs[:submitted] {
+				c.calls, c.changed = append(c.calls, s.what), append(c.changed, s.classify != nil)
+			}
+			check(t, j, c)
 			checkSums(t, timeline.Snapshot(), failed)
 			checkTimes(t, j, timeline.Snapshot())
 			synctest.Wait()
