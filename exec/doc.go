@@ -26,10 +26,10 @@
 //
 // # How it works
 //
-// The lane is a role, not a goroutine. Workers take it in turns: whoever has something to report and finds the lane free
-// drives it, which means committing what is due, admitting the next call and preparing it; then it runs that call's body
-// itself. Another worker is started only when it would find something to do, and workers end when there is nothing left.
-// Telling that a call settled is a second role, so that it never waits for a Prepare, a Commit or an approval. No lock is
-// held while a caller's code runs, except that an admission is asked under the lane's own lock: it must be quick, and must
-// not call back into the lane.
+// The lane is a role, not a goroutine. Workers take it in turns: whoever has something to report and finds the lane
+// free drives it, which means committing what is due, admitting the next call and preparing it; then it runs that
+// call's body itself. Another worker is started only when it would find something to do, and workers end when there is
+// nothing left. Telling that a call settled is a second role, so that it never waits for a Prepare, a Commit or an
+// approval. No lock is held while a caller's code runs, except that an admission is asked under the lane's own lock: it
+// must be quick, and must not call back into the lane.
 package exec

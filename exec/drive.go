@@ -7,8 +7,8 @@ import (
 	"github.com/keywave-go/keywave/plan"
 )
 
-// drive takes the lane, if it is free, and does what there is to do in it until a call is ready to run, which it returns,
-// or nothing is left, which it says with -1. Mu is held before and after.
+// drive takes the lane, if it is free, and does what there is to do in it until a call is ready to run, which it
+// returns, or nothing is left, which it says with -1. Mu is held before and after.
 func (w *worker) drive() int {
 	l := w.l
 	if l.driving {

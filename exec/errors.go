@@ -18,8 +18,8 @@ var (
 	ErrAdmission = errors.New("admission broke its contract")
 )
 
-// A PanicError says that a caller's code panicked or called runtime.Goexit. In a Job's Run or Await it is the outcome of
-// that call; anywhere else, and in the body of Run or Each, it is a hard error.
+// A PanicError says that a caller's code panicked or called runtime.Goexit. In a Job's Run or Await it is the outcome
+// of that call; anywhere else, and in the body of Run or Each, it is a hard error.
 type PanicError struct {
 	Call  int    // index of the call whose turn it was; below 0: of none
 	In    string // what panicked: "Run", "Prepare", "body", ..., or "admission"
@@ -45,8 +45,8 @@ func (e *PanicError) Unwrap() error {
 	return err
 }
 
-// An AbandonedError is the outcome of a call whose body did not return within the drain bound after it was cancelled. The
-// body may still be running, and may still have its effect.
+// An AbandonedError is the outcome of a call whose body did not return within the drain bound after it was cancelled.
+// The body may still be running, and may still have its effect.
 type AbandonedError struct {
 	Call  int           // index of the call
 	After time.Duration // the drain bound

@@ -8,34 +8,36 @@ import (
 
 // A Job is one call on its way through a [Lane].
 //
-// Classify, Prepare, Commit and Skip are called in the lane, one at a time for all of its calls; Settled is called one at
-// a time as well, but beside them. A Job therefore needs no lock between its own stages, which follow one another, and none
-// between the lane's stages of several jobs; what Settled shares with those of other jobs it does need. Exactly one of these happens
-// to a submitted job, unless the lane fails:
+// Classify, Prepare, Commit and Skip are called in the lane, one at a time for all of its calls. Settled is called one
+// at a time too, but beside them. So the stages of one job need no lock, and the lane's stages of different jobs need
+// none either; what Settled shares with other jobs' stages does. Exactly one of these happens to a submitted job,
+// unless the lane fails:
 //
 //   - Prepare returns true: one Settled, whatever became of Run, and then one Commit;
 //   - Prepare returns false: one Commit;
 //   - it is never prepared, because the lane or the call was cancelled: one Skip.
 //
-// A stage that fails, panics or calls runtime.Goexit is a hard error, and stops the lane: nothing more starts, the bodies
-// that run are cancelled and waited for, Settled is still called for every prepared call, Commit and Skip are not. No
-// stage may wait for a later stage of this or of another call, or for the lane's Wait: it would wait for itself.
+// A stage that fails, panics or calls runtime.Goexit is a hard error, and stops the lane: nothing more starts, the
+// bodies that run are cancelled and waited for, Settled is still called for every prepared call, Commit and Skip are
+// not. No stage may wait for a later stage of this or of another call, or for the lane's Wait: it would wait for
+// itself.
 type Job interface {
 	// Classify says what the call is. It is called once the job is submitted, and again right before the start, because
 	// what a call is may change while it waits. It must be quick.
 	Classify() plan.Call
 
-	// Prepare does what comes before the body and must not overlap: record, policy, guards. It is called in the order of
-	// the starts. False refuses the call: it goes on to Commit without a body. An error is hard; only an
-	// error that comes when ctx is done, because the lane or the call was cancelled, counts as a refusal.
+	// Prepare does what comes before the body and must not overlap: record, policy, guards. It is called in the order
+	// of the starts. False refuses the call: it goes on to Commit without a body. An error is hard; only an error that
+	// comes when ctx is done, because the lane or the call was cancelled, counts as a refusal.
 	Prepare(ctx context.Context) (dispatch bool, err error)
 
-	// Run is the body. It is called on a worker and may overlap other bodies; it must write nothing that Settled or Commit
-	// reads, but return it, because an abandoned body may still be running then. Its ctx ends when it returns.
+	// Run is the body. It is called on a worker and may overlap other bodies; it must write nothing that Settled or
+	// Commit reads, but return it, because an abandoned body may still be running then. Its ctx ends when it returns.
 	Run(ctx context.Context) Outcome
 
-	// Settled tells that the body has an outcome: make it durable, tell observers. Calls come in the order of completion, and
-	// never wait for a Prepare, a Commit or an approval. ctx has the caller's values but not its cancel.
+	// Settled tells that the body has an outcome: make it durable, tell observers. Calls come in the order of
+	// completion, and never wait for a Prepare, a Commit or an approval. ctx has the caller's values but not its
+	// cancel.
 	Settled(ctx context.Context, o Outcome) error
 
 	// Commit makes the call's result visible, in the model's order. ctx has the caller's values but not its cancel.
@@ -45,9 +47,9 @@ type Job interface {
 	Skip(ctx context.Context, cause error) error
 }
 
-// A Waiter is a [Job] that has to wait for somebody, such as a person who must approve, between Prepare and Run. It waits
-// on a worker, not in the lane, and does not count against the limit: it holds up only the calls that its admission
-// orders after it. Await must return when ctx is done. False: there is no Run, but still one Settled, with a
+// A Waiter is a [Job] that has to wait for somebody, such as a person who must approve, between Prepare and Run. It
+// waits on a worker, not in the lane, and does not count against the limit: it holds up only the calls that its
+// admission orders after it. Await must return when ctx is done. False: there is no Run, but still one Settled, with a
 // [*NotRunError], and one Commit.
 type Waiter interface {
 	Await(ctx context.Context) (run bool)

@@ -130,13 +130,13 @@ func newLane(ctx context.Context, o options) (*Lane, error) {
 	return l, nil
 }
 
-// Submit adds jobs and returns the index of the first; the others follow. The index is the call's identity and its place
-// in the model's order. Jobs that are submitted together are known to the admission before any of them starts, as a batch
-// that is planned whole must be.
+// Submit adds jobs and returns the index of the first; the others follow. The index is the call's identity and its
+// place in the model's order. Jobs that are submitted together are known to the admission before any of them starts, as
+// a batch that is planned whole must be.
 //
-// Submit waits for nothing and calls no code of the jobs. After Close it returns [ErrClosed], after a hard error that error.
-// A cancelled lane still takes jobs, and skips them, until it is closed or a Wait has returned, so that a host need not
-// treat a cancel that comes just before its calls as a case of its own.
+// Submit waits for nothing and calls no code of the jobs. After Close it returns [ErrClosed], after a hard error that
+// error. A cancelled lane still takes jobs, and skips them, until it is closed or a Wait has returned, so that a host
+// need not treat a cancel that comes just before its calls as a case of its own.
 func (l *Lane) Submit(jobs ...Job) (int, error) {
 	for i, j := range jobs {
 		if j == nil {
@@ -165,8 +165,8 @@ func (l *Lane) Submit(jobs ...Job) (int, error) {
 	return first, nil
 }
 
-// Cancel cancels the lane: nothing more starts, the bodies that run are cancelled with the cause and waited for, and calls
-// that were not prepared are skipped. A nil cause is [context.Canceled]. Only the first cancel counts.
+// Cancel cancels the lane: nothing more starts, the bodies that run are cancelled with the cause and waited for, and
+// calls that were not prepared are skipped. A nil cause is [context.Canceled]. Only the first cancel counts.
 func (l *Lane) Cancel(cause error) { l.cancel(cause) }
 
 // CancelCall cancels call i alone: before its Prepare it is skipped with the cause, in its turn; later its context is
@@ -196,8 +196,8 @@ func (l *Lane) Close() {
 
 // Wait returns when the lane has ended: it was closed or cancelled and every call has had its Commit or Skip, or a hard
 // error stopped it; and no goroutine of it is left, except of an abandoned body. It returns the first hard error; else,
-// if the lane was stopped before the last call was committed, the cause: of the cancel, or the [*AbandonedError] of a call that
-// was cancelled alone; else nil. It may be called more than once.
+// if the lane was stopped before the last call was committed, the cause: of the cancel, or the [*AbandonedError] of a
+// call that was cancelled alone; else nil. It may be called more than once.
 func (l *Lane) Wait() error {
 	l.mu.Lock()
 	l.waited = true
@@ -239,9 +239,10 @@ func (l *Lane) pending() bool {
 	return ok
 }
 
-// next asks for the next call to admit. A call may have changed since it was submitted, so that its start is refused; that
-// may let an earlier one start, so the question is always for the first of all. Calls that change whenever they are looked at, or an
-// admission that offers what it refuses, could go on so for ever: after some refusals something else must happen first.
+// next asks for the next call to admit. A call may have changed since it was submitted, so that its start is refused;
+// that may let an earlier one start, so the question is always for the first of all. Calls that change whenever they
+// are looked at, or an admission that offers what it refuses, could go on so for ever: after some refusals something
+// else must happen first.
 func (l *Lane) next() (i int, ok bool) {
 	if l.stopped || l.active >= l.limit || l.refused > 2*len(l.slots) {
 		return -1, false

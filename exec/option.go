@@ -33,13 +33,14 @@ func Admit(admission func() plan.Admission) Option { return func(o *options) { o
 
 // Drain bounds how long a cancelled body is waited for. It must be above 0; without it the wait has no bound.
 //
-// After a cancel, of the lane or of one call, or after a hard error, a body that has not returned within d is abandoned:
-// its outcome is an [*AbandonedError], its permit is given back, and what it returns later is dropped. The lane then stops:
-// calls that have not started are skipped with that error, and bodies that run are let finish, uncancelled.
+// After a cancel, of the lane or of one call, or after a hard error, a body that has not returned within d is
+// abandoned: its outcome is an [*AbandonedError], its permit is given back, and what it returns later is dropped. The
+// lane then stops: calls that have not started are skipped with that error, and bodies that run are let finish,
+// uncancelled.
 func Drain(d time.Duration) Option { return func(o *options) { o.drain, o.drained = d, true } }
 
-// Record fills t while the calls run. A timeline records one lane at a time, and begins anew with each; while it records one that
-// has not ended, another is an error.
+// Record fills t while the calls run. A timeline records one lane at a time, and begins anew with each; while it
+// records one that has not ended, another is an error.
 func Record(t *Timeline) Option { return func(o *options) { o.timeline = t } }
 
 // choose applies the options to the defaults and checks them.

@@ -7,7 +7,8 @@ import (
 	"github.com/keywave-go/keywave/plan"
 )
 
-// A track is a Span that is being written. The methods below are called under the lane's lock; t.mu is only for Snapshot.
+// A track is a Span that is being written. The methods below are called under the lane's lock; t.mu is only for
+// Snapshot.
 type track struct {
 	Span
 	open    bool // it waits
@@ -19,8 +20,8 @@ type track struct {
 
 const unreached time.Duration = -1
 
-// manyWaits is how many waits of a call are kept apart. In a queue of n calls each may wait for all before it, one after
-// another: together they would take memory quadratic in n.
+// manyWaits is how many waits of a call are kept apart. In a queue of n calls each may wait for all before it, one
+// after another: together they would take memory quadratic in n.
 const manyWaits = 64
 
 // begin starts anew, unless another lane is being recorded.
@@ -88,7 +89,8 @@ func (t *Timeline) admitted(i int, what plan.Call, full bool, adm plan.Admission
 	t.release(i, now, adm)
 }
 
-// reclassified asks for all calls anew if call i has become something else, because that may change what any of them waits for.
+// reclassified asks for all calls anew if call i has become something else, because that may change what any of them
+// waits for.
 func (t *Timeline) reclassified(i int, what plan.Call, now time.Duration, adm plan.Admission) {
 	was := t.calls[i].what
 	t.calls[i].what = what
@@ -234,8 +236,8 @@ func (t *Timeline) close(c *track, now time.Duration) {
 	c.open, c.free = false, false
 }
 
-// upTo returns the waits of a call that is in one, with that one cut off at now. A call that nothing held back but the limit
-// waited for a permit until the limit let one in for the last time, and after that for its turn in the lane.
+// upTo returns the waits of a call that is in one, with that one cut off at now. A call that nothing held back but the
+// limit waited for a permit until the limit let one in for the last time, and after that for its turn in the lane.
 func (t *Timeline) upTo(c *track, now time.Duration) []Wait {
 	waits, w := c.Waits, c.wait
 	w.To = now

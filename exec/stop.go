@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// fail stops the lane with a hard error. It releases mu for a moment, because the caller's context may run code on a cancel.
+// fail stops the lane with a hard error. It releases mu for a moment, because the caller's context may run code on a
+// cancel.
 func (l *Lane) fail(err error) {
 	if l.err != nil {
 		return
@@ -24,8 +25,8 @@ func (l *Lane) stop(cause error) {
 	}
 }
 
-// notice looks whether the lane was cancelled. The context knows it before anybody else does, so it is asked before every start.
-// A cancel that comes after the last commit is none.
+// notice looks whether the lane was cancelled. The context knows it before anybody else does, so it is asked before
+// every start. A cancel that comes after the last commit is none.
 func (l *Lane) notice() {
 	if l.noticed || l.ctx.Err() == nil || l.closed && l.cursor == len(l.slots) {
 		return
@@ -115,7 +116,8 @@ func (l *Lane) reap() {
 	}
 }
 
-// abandon gives up a call whose body, or wait for somebody, has not come back. Its goroutine is none of the lane's from here on.
+// abandon gives up a call whose body, or wait for somebody, has not come back. Its goroutine is none of the lane's from
+// here on.
 func (l *Lane) abandon(i int) {
 	c := l.slots[i].call
 	switch l.slots[i].state {
@@ -142,7 +144,8 @@ func (l *Lane) abandon(i int) {
 	}
 }
 
-// abandoned stops the lane: what the body does from here on may not be raced. What runs goes on; what waits to run will not.
+// abandoned stops the lane: what the body does from here on may not be raced. What runs goes on; what waits to run will
+// not.
 func (l *Lane) abandoned(err error) {
 	l.stop(err)
 	for i := l.cursor; i < l.known; i++ {

@@ -8,9 +8,10 @@ import (
 	"github.com/keywave-go/keywave/plan"
 )
 
-// A Timeline records when every call of a lane did what, and what it waited for. Give a pointer to one to [Record]; the zero
-// Timeline is ready. Recording asks the admission again whenever a call that others wait for settles, so it is meant for batches that
-// somebody will look at. A Timeline is safe for concurrent use: Snapshot may be called while the calls run.
+// A Timeline records when every call of a lane did what, and what it waited for. Give a pointer to one to [Record]; the
+// zero Timeline is ready. Recording asks the admission again whenever a call that others wait for settles, so it is
+// meant for batches that somebody will look at. A Timeline is safe for concurrent use: Snapshot may be called while the
+// calls run.
 type Timeline struct {
 	mu    sync.Mutex
 	start time.Time
@@ -37,8 +38,8 @@ type Span struct {
 	Waits     []Wait        // in order; none is empty, except perhaps an open one
 }
 
-// A Wait is a time that a call spent waiting for one thing. Only where a call has more than 64 waits are those of one kind
-// that follow one another put together, with the last of the calls.
+// A Wait is a time that a call spent waiting for one thing. Only where a call has more than 64 waits are those of one
+// kind that follow one another put together, with the last of the calls.
 type Wait struct {
 	For  WaitKind
 	Call int        // the call that it waited for; below 0: none

@@ -259,7 +259,8 @@ func (w *worker) rescue(done *bool) {
 	*done = w.lost
 }
 
-// unhand gives up the call that a worker had in hand when the admission panicked, if it had one and its body had not been called.
+// unhand gives up the call that a worker had in hand when the admission panicked, if it had one and its body had not
+// been called.
 func (w *worker) unhand(i int) {
 	l, c := w.l, w.l.slots[i].call
 	switch l.slots[i].state {
