@@ -37,6 +37,9 @@ func Admit(admission func() plan.Admission) Option { return func(o *options) { o
 // abandoned: its outcome is an [*AbandonedError], its permit is given back, and what it returns later is dropped. The
 // lane then stops: calls that have not started are skipped with that error, and bodies that run are let finish,
 // uncancelled.
+//
+// A wait in Await that ignores its cancel is given up in the same way, with a [*NotRunError], and stops nothing. The other
+// stages are always waited for: they must heed their context, as Prepare can, or be quick.
 func Drain(d time.Duration) Option { return func(o *options) { o.drain, o.drained = d, true } }
 
 // Record fills t while the calls run. A timeline records one lane at a time, and begins anew with each; while it
