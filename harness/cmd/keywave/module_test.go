@@ -1,0 +1,108 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// What holds of the whole module has to be tested somewhere, and its top level has no package.
+const top = "../../.."
+
+// testFiles returns the sources of the module's test files whose names end in suffix.
+func testFiles(t *testing.T, suffix string) map[string][]byte {
+	sources := map[string][]byte{}
+	require.NoError(t, filepath.WalkDir(top, func(path string, _ fs.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(path, suffix) {
+			sources[path], err = os.ReadFile(path)
+		}
+		return err
+	}))
+	require.NotEmpty(t, sources)
+	return sources
+}
+
+// TestEveryCaseHasItsTest keeps the failures of other people's agents that this module answers for, in testdata, and the
+// tests named after them together.
+func TestEveryCaseHasItsTest(t *testing.T) {
+	named := map[string]bool{}
+	for _, source := range testFiles(t, "_test.go") {
+		for _, m := range regexp.MustCompile(`(?m)^func TestCase_(\w+)\(`).FindAllSubmatch(source, -1) {
+			named[strings.ReplaceAll(string(m[1]), "_", "-")] = true
+		}
+	}
+	f, err := os.Open("testdata/cases.jsonl")
+	require.NoError(t, err)
+	defer f.Close()
+	for s := bufio.NewScanner(f); s.Scan(); {
+		var c struct{ ID string }
+		require.NoError(t, json.Unmarshal(s.Bytes(), &c))
+		assert.True(t, named[c.ID], "no test is named after case %s", c.ID)
+		delete(named, c.ID)
+	}
+	assert.Empty(t, named, "tests are named after cases that are not in testdata")
+}
+
+// TestReadmeSnippetsAreExamples holds the README to the examples, which are compiled and checked: each of its pieces of
+// Go is a part of one.
+func TestReadmeSnippetsAreExamples(t *testing.T) {
+	var examples []string
+	for path, source := range testFiles(t, "example_test.go") {
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, path, source, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		for _, d := range file.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && strings.HasPrefix(f.Name.Name, "Example") {
+				body := source[set.Position(f.Body.Pos()).Offset:set.Position(f.Body.End()).Offset]
+				examples = append(examples, flat(string(body)))
+			}
+		}
+	}
+	snippets := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(readme(t), -1)
+	require.NotEmpty(t, snippets)
+	for _, s := range snippets {
+		found := false
+		for _, e := range examples {
+			found = found || strings.Contains(e, flat(s[1]))
+		}
+		assert.True(t, found, "no example has this part of the README:\n%s", s[1])
+	}
+}
+
+// TestReadmeLinksExist holds the README to the tree.
+func TestReadmeLinksExist(t *testing.T) {
+	links := regexp.MustCompile(`\]\(([^)#:]+)\)`).FindAllStringSubmatch(readme(t), -1)
+	require.NotEmpty(t, links)
+	for _, m := range links {
+		_, err := os.Stat(filepath.Join(top, m[1]))
+		assert.NoError(t, err)
+	}
+}
+
+func readme(t *testing.T) string {
+	text, err := os.ReadFile(filepath.Join(top, "README.md"))
+	require.NoError(t, err)
+	return string(text)
+}
+
+// flat drops indentation and empty lines.
+func flat(code string) string {
+	var lines []string
+	for _, l := range strings.Split(code, "\n") {
+		if l = strings.TrimSpace(l); l != "" {
+			lines = append(lines, l)
+		}
+	}
+	return "\n" + strings.Join(lines, "\n") + "\n"
+}
