@@ -13,7 +13,11 @@ import (
 // machine lets the explorer fork one of the package's own admissions.
 type machine struct{ plan.Admission }
 
-func (m machine) Clone() plantest.Machine       { return machine{plan.CloneAdmission(m.Admission)} }
+func (m machine) Clone() plantest.Machine { return machine{plan.CloneAdmission(m.Admission)} }
+func (m machine) CopyTo(dst plantest.Machine) bool {
+	d, ok := dst.(machine)
+	return ok && plan.CopyAdmission(d.Admission, m.Admission)
+}
 func (m machine) AppendState(dst []byte) []byte { return plan.AppendAdmissionState(dst, m.Admission) }
 
 // admissions are the package's own, what they promise, and the naive model of each.

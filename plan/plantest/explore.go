@@ -11,7 +11,11 @@ import (
 	"github.com/keywave-go/keywave/plan"
 )
 
-// A Machine is an admission that [Explore] can fork.
+// A Machine is an admission that [Explore] can fork. Forking is most of its work: a Machine that also has the method
+//
+//	CopyTo(dst Machine) bool
+//
+// is asked to make a copy of itself in the memory of one that is not needed any more; false means that it cannot.
 type Machine interface {
 	plan.Admission
 	// Clone returns an independent copy in the same state.
@@ -113,6 +117,7 @@ type explorer struct {
 	seeds  [2]maphash.Seed
 	buf    []byte
 	trail  []event
+	spare  []Machine    // that nobody needs any more
 	failed *atomic.Bool // somebody found a violation: stop
 }
 
@@ -123,7 +128,7 @@ func (x *explorer) visit(s state, may set) error {
 	for n, e := range events {
 		child := s
 		if n < len(events)-1 {
-			child.machine = s.machine.Clone()
+			child.machine = x.fork(s.machine)
 			if s.like != nil {
 				child.like = s.like.Clone()
 			}
@@ -132,7 +137,32 @@ func (x *explorer) visit(s state, may set) error {
 			return err
 		}
 	}
+	if len(events) == 0 {
+		x.drop(s.machine)
+	}
 	return nil
+}
+
+type copier interface{ CopyTo(dst Machine) bool }
+
+// drop keeps the memory of a machine that is not needed any more.
+func (x *explorer) drop(m Machine) {
+	if _, ok := m.(copier); ok {
+		x.spare = append(x.spare, m)
+	}
+}
+
+// fork copies m, into one that is spare if it can.
+func (x *explorer) fork(m Machine) Machine {
+	if c, ok := m.(copier); ok && len(x.spare) > 0 {
+		last := len(x.spare) - 1
+		spare := x.spare[last]
+		x.spare = x.spare[:last]
+		if c.CopyTo(spare) {
+			return spare
+		}
+	}
+	return m.Clone()
 }
 
 // events appends all that can happen next.
@@ -190,6 +220,7 @@ func (x *explorer) step(s state, before set, e event) (err error) {
 	}
 	fresh := x.seen.add(x.hash(&s))
 	if !fresh && !s.owed(e) {
+		x.drop(s.machine)
 		return nil
 	}
 	var may set
@@ -198,6 +229,7 @@ func (x *explorer) step(s state, before set, e event) (err error) {
 		err = s.freed(e, before, may)
 	}
 	if err == nil && !fresh {
+		x.drop(s.machine)
 		return nil
 	}
 	if err == nil {
