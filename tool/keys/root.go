@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/keywave-go/keywave/plan"
@@ -133,8 +134,10 @@ type Path struct {
 
 // A Link is a symbolic link that a path crossed.
 type Link struct {
-	Key  string // of the link itself
-	Past string // the key of the whole path if the link were an ordinary directory, or not there: Key and the rest
+	Key string // of the link itself
+	// Past is the key of the whole path if the link were an ordinary directory, or not there: Key and the rest. If the rest
+	// climbs out again, as that of another link's target may, other links could lead it anywhere: then it is the key of the root.
+	Past string
 }
 
 // Claims returns honest claims for a call that uses p: its tree, with the access given, and for each link crossed a
@@ -195,7 +198,11 @@ func (r *Root) resolve(path string, follow bool) (Path, error) {
 		if err != nil {
 			return Path{}, r.failed(path, at, err)
 		}
-		crossed = append(crossed, Link{Key: r.fold.key(next), Past: r.fold.key(filepath.Join(next, filepath.Join(rest...)))})
+		past := r.key
+		if !slices.Contains(rest, "..") {
+			past = r.fold.key(filepath.Join(next, filepath.Join(rest...)))
+		}
+		crossed = append(crossed, Link{Key: r.fold.key(next), Past: past})
 		rest = append(split(target), rest...)
 		switch {
 		case filepath.IsAbs(target):

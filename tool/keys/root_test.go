@@ -154,6 +154,15 @@ func TestClaimsNameTheLinksCrossed(t *testing.T) {
 	assert.False(t, conflict(follow("alias/x", plan.Write), follow("two/y", plan.Write)), "different files through one link")
 	assert.True(t, conflict(follow("alias/x", plan.Write), follow("two/x", plan.Read)))
 
+	// in/out is a link, and in/up climbs out of it again: with a directory in its place it leads through in/next.
+	for _, link := range [][2]string{{"../target", "in/out"}, {"out/../next/f", "in/up"}, {"../other", "in/next"}} {
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, "in"), 0o755))
+		require.NoError(t, os.Symlink(link[0], filepath.Join(dir, link[1])))
+	}
+	up := follow("in/up", plan.Read)
+	assert.True(t, conflict(follow("next/f", plan.Write), up))
+	assert.True(t, conflict(follow("other/f", plan.Write), up), "where in/next leads")
+
 	before := follow("alias/x", plan.Write)
 	require.NoError(t, os.Remove(filepath.Join(dir, "alias")))
 	assert.True(t, conflict(before, follow("alias/x", plan.Write)), "a call classified before the link went and one after")
