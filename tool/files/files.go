@@ -30,6 +30,7 @@ const (
 	maxMatches = 200       // lines that grep returns
 	maxEntries = 1000      // names that list and glob return
 	maxWhole   = 64 << 20  // bytes of a file that edit and grep, which hold it whole, take on
+	maxIgnore  = 1 << 20   // bytes of an ignore file; a larger one is none
 )
 
 // Files are the tools of one directory. It is safe for concurrent use.

@@ -25,11 +25,13 @@ import (
 var start = []string{
 	"a = one\ntwo\none\n", "b = two\n", "bin = \x00\x01", "d/x = one\n", "d/y = y\n", "d/.gitignore = y\n*.log\n", "d/e/z = z one\n", "d/n.log = one\n",
 	".gitignore = ignored\n", "ignored/i = one\n", "empty/", "l -> d", "ll -> l/e", "dangling -> new/f", "d2/in = in one\n", "up -> d2/../d",
+	"deep/out -> ../d/e", "deep/up -> out/../c", "deep/c -> ../b",
 }
 
 var paths = []string{
 	"a", "b", "bin", "d", "d/x", "d/y", "d/e", "d/e/z", "d/.gitignore", ".gitignore", "ignored/i", "ignored", "empty", "l/x", "l/e/z", "l", "ll/z", "ll", "up/x",
 	"dangling", "new", "new/f", "new/f/g", "new/h", "d2", "d2/in", "./a", "l/../a", "l/new/deep", "d/new/deep/er", "a/below", ".", "dangling/x", "..", "../up",
+	"deep/out", "deep/out/z", "deep/up", "deep/.gitignore",
 }
 
 var initialVersions = []string{Absent, versionOf([]byte("one\ntwo\none\n")), versionOf([]byte("one\n")), "0000000000000000"}
@@ -66,7 +68,7 @@ func genCall(paths []string) *rapid.Generator[tool.Call] {
 			optional("ignored", flag.Draw(t, "ignored"), false)
 		case "move":
 			from := path.Draw(t, "from")
-			if from == "l" || from == "ll" || from == "dangling" || from == "." {
+			if slices.Contains([]string{"l", "ll", "dangling", ".", "deep/out", "deep/up"}, from) {
 				from = "a"
 			}
 			args = append(args, "from", from, "to", path.Draw(t, "to"))
@@ -210,6 +212,20 @@ func TestSerialEquivalence(t *testing.T) {
 		ways := []way{rapid.SampledFrom(inLanes).Draw(t, "lane"), rapid.SampledFrom(append(reversed, anyhow)).Draw(t, "order")}
 		require.Empty(t, check(t, base, honest, calls, ways...))
 	})
+}
+
+// A call may find a directory where the link was that its path crossed when it was planned: what it then uses is claimed, too.
+func TestLinksReplacedByDirectories(t *testing.T) {
+	base := t.TempDir()
+	replaced := []tool.Call{call("remove", "path", "deep/out"), call("write", "path", "deep/out/z/f", "content", "one\n")}
+	for name, calls := range map[string][]tool.Call{
+		"the ignore files above it":           {call("grep", "pattern", "one", "path", "deep/out/z"), call("write", "path", "deep/.gitignore", "content", "f\n")},
+		"the same for glob":                   {call("glob", "pattern", "*", "path", "deep/out/z"), call("write", "path", "deep/.gitignore", "content", "f\n")},
+		"what a path out of it leads to":      {call("read", "path", "deep/up"), call("write", "path", "b", "content", "new")},
+		"the same to write, and then to read": {call("edit", "path", "deep/up", "old", "two", "new", "2"), call("read", "path", "b")},
+	} {
+		require.Empty(t, check(t, base, honest, slices.Concat(replaced, calls), append(reversed, inLanes...)...), name)
+	}
 }
 
 // TestDishonestClaimsAreFound breaks the claims of one tool at a time, and demands that the comparison above sees it.

@@ -15,7 +15,8 @@ import (
 const ignoreFile = ".gitignore"
 
 // searches returns the claims of a call that walks the tree at base: the tree, and the ignore files in the directories above
-// it, which the walk reads as well.
+// it, which the walk reads as well. Where base crosses a link, these are also those above the name past the link, since
+// an earlier call may put a directory in the link's place.
 func (f *Files) searches(base string, ignored bool) ([]plan.Claim, error) {
 	p, err := f.keys.Follow(orRoot(base))
 	if err != nil {
@@ -31,6 +32,19 @@ func (f *Files) searches(base string, ignored bool) ([]plan.Claim, error) {
 			return nil, err
 		}
 		claims = append(claims, file.Claims(plan.Read)...)
+	}
+	root, err := f.keys.Key(".")
+	if err != nil {
+		return nil, err
+	}
+	for _, link := range p.Crossed {
+		below, inside := strings.CutPrefix(link.Past, root+"/")
+		if !inside {
+			continue // the root, all of which is claimed, or a link on the way to it
+		}
+		for _, dir := range above(below) {
+			claims = append(claims, plan.Claim{Key: root + "/" + path.Join(dir, ignoreFile), Access: plan.Read, Tree: true})
+		}
 	}
 	return claims, nil
 }
@@ -94,7 +108,7 @@ func (r rule) matches(below string, isDir bool) bool {
 // error is that of the context.
 func (f *Files) layer(ctx context.Context, l *layer, dir string) (*layer, error) {
 	name := path.Join(dir, ignoreFile)
-	if info, err := f.root.Lstat(name); err != nil || !info.Mode().IsRegular() {
+	if info, err := f.root.Lstat(name); err != nil || !info.Mode().IsRegular() || info.Size() > maxIgnore {
 		return l, nil
 	}
 	data, _, err := f.whole(ctx, name)
@@ -187,6 +201,9 @@ func (f *Files) walk(ctx context.Context, rel string, ignored bool, visit func(r
 			}
 		}
 		for _, e := range entries {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
 			name := path.Join(dir, e.Name())
 			if !ignored && (e.Name() == ".git" || l.ignored(name, e.IsDir())) {
 				continue

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -61,4 +62,13 @@ func TestIgnoreFilesBelow(t *testing.T) {
 	assert.False(t, deep.ignored("d/e/f/here", false))
 	assert.False(t, deep.ignored("d/e/only-top", false))
 	assert.True(t, top.ignored("d/keep.log", false))
+}
+
+// An ignore file that is out of all proportion says nothing, rather than taking memory many times its size.
+func TestIgnoreFilesThatAreTooLarge(t *testing.T) {
+	rules := strings.Repeat("f\n", maxIgnore/2)
+	w := newWorld(t, "f = x", ".gitignore = "+rules)
+	assert.Equal(t, 0, len(ok[grepValue](w, "grep", "pattern", "x").Matches))
+	fill(t, w.dir, ".gitignore = "+rules+"#")
+	assert.Equal(t, 1, len(ok[grepValue](w, "grep", "pattern", "x").Matches))
 }

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -115,23 +116,37 @@ func grepText(ctx context.Context, re *regexp.Regexp, rel string, data []byte, v
 	for n := 1; len(data) > 0; n++ {
 		line, rest, _ := bytes.Cut(data, []byte("\n"))
 		data = rest
-		if n%1024 == 0 && ctx.Err() != nil {
-			return ctx.Err()
+		line = bytes.TrimSuffix(line, []byte("\r"))
+		found := matches(ctx, re, line)
+		if err := ctx.Err(); err != nil {
+			return err
 		}
-		if !re.Match(bytes.TrimSuffix(line, []byte("\r"))) {
+		if !found {
 			continue
 		}
 		if len(v.Matches) == maxMatches {
 			v.More = true
 			return errEnough
 		}
-		text, cut := shorten(bytes.TrimSuffix(line, []byte("\r")), maxShown)
+		text, cut := shorten(line, maxShown)
 		if cut {
 			text += fmt.Sprintf(" [cut, %d bytes]", len(line))
 		}
 		v.Matches = append(v.Matches, match{rel, n, text})
 	}
 	return nil
+}
+
+// matches is re.Match, but for a long line, on which an expression of a few characters can be busy for minutes, it stops when
+// its context is done.
+func matches(ctx context.Context, re *regexp.Regexp, line []byte) bool {
+	if len(line) <= 8<<10 {
+		return re.Match(line)
+	}
+	if prefix, _ := re.LiteralPrefix(); !bytes.Contains(line, []byte(prefix)) {
+		return false
+	}
+	return re.MatchReader(bufio.NewReaderSize(&reader{ctx, bytes.NewReader(line)}, 4<<10))
 }
 
 func (f *Files) glob(ctx context.Context, in globArgs) (tool.Result, error) {
@@ -186,10 +201,37 @@ func checkGlob(pattern string) error {
 	if !doublestar.ValidatePattern(pattern) {
 		return fmt.Errorf("pattern %q is malformed", pattern)
 	}
-	if strings.Count(pattern, "{") > 8 || len(pattern) > 1000 {
-		return errors.New("pattern is too long")
+	if len(pattern) > 1000 || alternatives(pattern) > maxAlternatives {
+		return errors.New("pattern is too long, or has too many alternatives")
 	}
 	return nil
+}
+
+// maxAlternatives is how many patterns without braces a pattern may stand for: a name may be compared with each of them.
+const maxAlternatives = 1000
+
+// alternatives is at least that number, or maxAlternatives+1 if it is greater than that.
+func alternatives(pattern string) int {
+	total := 1
+	var open []int // of each brace that is open, the alternatives
+	for i := 0; i < len(pattern) && total <= maxAlternatives; i++ {
+		switch top := len(open) - 1; pattern[i] {
+		case '\\':
+			i++
+		case '{':
+			open = append(open, 1)
+		case ',':
+			if top >= 0 {
+				open[top]++
+			}
+		case '}':
+			if top >= 0 {
+				total *= open[top]
+				open = open[:top]
+			}
+		}
+	}
+	return min(total, maxAlternatives+1)
 }
 
 // globbed reports whether a file found below base is one that pattern means.

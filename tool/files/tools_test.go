@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/keywave-go/keywave/tool"
+	"github.com/keywave-go/keywave/tool/keys"
 )
 
 func TestRead(t *testing.T) {
@@ -195,6 +197,9 @@ func TestList(t *testing.T) {
 	assert.Contains(t, w.fails("list", "path", "b"), "no directory")
 	assert.Contains(t, w.fails("list", "path", "missing"), "no such file")
 
+	fill(t, w.dir, "links/in -> ../d/x", "links/out -> ../../secret", "links/odd -> x/../../../secret")
+	assert.Equal(t, "links: 3 entries\nin -> ../d/x\nodd (a link)\nout (a link)", w.do("list", "path", "links").Text(), "nothing outside is named")
+
 	for i := range maxEntries + 5 {
 		fill(t, w.dir, fmt.Sprintf("many/%04d = ", i))
 	}
@@ -234,6 +239,18 @@ func TestGrep(t *testing.T) {
 	assert.True(t, v.More)
 }
 
+// A line that takes long is searched as others are, and is given up when the call is cancelled in the midst of it.
+func TestGrepLongLines(t *testing.T) {
+	w := newWorld(t, "long = x"+strings.Repeat("ab", 32<<10)+"c\nshort\n")
+	for pattern, found := range map[string]int{"bc$": 1, "^xab": 1, "c.": 0, "^ab": 0, "nowhere.*": 0, "^x(a|b|.)*c$": 1, "(?i)BC": 1, "": 2, "^short$": 1} {
+		assert.Len(t, ok[grepValue](w, "grep", "pattern", pattern).Matches, found, pattern)
+	}
+	line := []byte(strings.Repeat("ab", 32<<10) + "c")
+	ctx := &fuse{t.Context(), 2}
+	assert.False(t, matches(ctx, regexp.MustCompile("[b]c$"), line))
+	assert.Less(t, ctx.left, 0, "it asked in the midst of the line")
+}
+
 // What a search ignores is decided by files that it reads, also above where it searches.
 func TestSearchesClaimTheIgnoreFiles(t *testing.T) {
 	w := newWorld(t, "d/e/f = x")
@@ -256,6 +273,11 @@ func TestGlob(t *testing.T) {
 	assert.Empty(t, ok[globValue](w, "glob", "pattern", "../*").Paths)
 	assert.Contains(t, w.fails("glob", "pattern", "{"), "malformed")
 	assert.Contains(t, w.fails("glob", "pattern", ""), "empty")
+	// Each comma adds an alternative, each pair of braces multiplies: no name is compared with billions of patterns.
+	assert.Contains(t, w.fails("glob", "pattern", strings.Repeat("{"+strings.Repeat(",", 100)+"}", 6)+"z"), "too many alternatives")
+	assert.Contains(t, w.fails("grep", "pattern", "x", "glob", strings.Repeat("{a,b}", 10)), "too many alternatives")
+	assert.Contains(t, w.fails("glob", "pattern", strings.Repeat("{", 499)+strings.Repeat(",}", 499)), "too many alternatives")
+	assert.Equal(t, []string{"a.go"}, ok[globValue](w, "glob", "pattern", "{"+strings.Repeat("b.go,", 100)+"a.go}").Paths)
 	assert.Contains(t, w.fails("glob", "pattern", "*", "path", "a.go"), "no directory")
 	for i := range maxEntries + 1 {
 		fill(t, w.dir, fmt.Sprintf("many/%04d = ", i))
@@ -287,6 +309,19 @@ func TestMove(t *testing.T) {
 	ok[moveValue](w, "move", "from", "b", "to", "hard", "overwrite", true)
 	assert.False(t, w.exists("b"), "also where both are one file")
 	assert.Equal(t, "A", w.text("hard"))
+}
+
+// A policy may take two files for one, but none of them gets lost by it.
+func TestMoveBetweenNamesThatOnlyThePolicyMerges(t *testing.T) {
+	w := open(t, newWorld(t, "a = lower", "A = upper").dir, Keys(keys.FoldCase(true), keys.FoldUnicode(true)))
+	if w.text("a") == "upper" {
+		return // here they are one file indeed
+	}
+	assert.Equal(t, "A: it exists already; set overwrite to replace it", w.fails("move", "from", "a", "to", "A"))
+	assert.Equal(t, "upper", w.text("A"))
+	ok[moveValue](w, "move", "from", "a", "to", "A", "overwrite", true)
+	assert.Equal(t, "lower", w.text("A"))
+	assert.False(t, w.exists("a"))
 }
 
 func TestRemove(t *testing.T) {

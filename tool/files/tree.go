@@ -159,7 +159,7 @@ func (f *Files) rename(from, to keys.Path, info fs.FileInfo, overwrite bool) err
 		}
 	case err != nil:
 		return failed(to.Rel, err)
-	case from.Key == to.Key: // one name in another spelling
+	case from.Key == to.Key && os.SameFile(info, there): // one name in another spelling
 	case there.IsDir():
 		return complain(to.Rel, "it is a directory; give the new path itself")
 	case !overwrite:
@@ -254,7 +254,7 @@ type entry struct {
 	Name   string `json:"name"`
 	Kind   string `json:"kind"`
 	Size   int64  `json:"size,omitempty"`   // of a file
-	Target string `json:"target,omitempty"` // of a link that is relative
+	Target string `json:"target,omitempty"` // of a link that is relative and stays below the root
 }
 
 func (f *Files) list(ctx context.Context, in listArgs) (tool.Result, error) {
@@ -286,7 +286,7 @@ func (f *Files) list(ctx context.Context, in listArgs) (tool.Result, error) {
 		case "directory":
 			b.WriteByte('/')
 		case "link":
-			if target, err := f.root.Readlink(path.Join(p.Rel, e.Name())); err == nil && !filepath.IsAbs(target) {
+			if target, err := f.root.Readlink(path.Join(p.Rel, e.Name())); err == nil && !filepath.IsAbs(target) && filepath.IsLocal(filepath.Join(p.Rel, target)) {
 				x.Target = jsonName(target)
 				b.WriteString(" -> " + shown(target))
 			} else {
