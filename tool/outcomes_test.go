@@ -162,6 +162,13 @@ func TestT6BodiesThatEndWrongly(t *testing.T) {
 		"t ran, but its result cannot be shown: json: unsupported type: chan":    func(ctx, struct{}) (any, error) { return make(chan int), nil },
 		"t ran, but its result cannot be shown: json: error calling MarshalJSON": func(ctx, struct{}) (any, error) { return json.RawMessage(`{`), nil },
 		"t ran, but its result cannot be shown: the value of its result is not":  func(ctx, struct{}) (any, error) { return tool.Result{Value: json.RawMessage(`{`)}, nil },
+		"t ran, but its result cannot be shown: it is not UTF-8":                 func(ctx, struct{}) (any, error) { return json.RawMessage("\"\xff\""), nil },
+		"t ran, but its result cannot be shown: the value of its result is not JSON.": func(ctx, struct{}) (any, error) {
+			return tool.Result{Value: json.RawMessage("\"\xff\"")}, nil
+		},
+		"t ran, but its result cannot be shown: block 1 of its result is not": func(ctx, struct{}) (any, error) {
+			return tool.Result{Content: []tool.Block{{JSON: json.RawMessage("\"\xff\"")}}}, nil
+		},
 		"t ran, but its result cannot be shown: block 2 of its result is not": func(ctx, struct{}) (any, error) {
 			return tool.Result{Content: []tool.Block{{}, {JSON: json.RawMessage(`{`)}}}, nil
 		},

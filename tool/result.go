@@ -3,8 +3,10 @@ package tool
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 )
 
 // A Code says how a call ended when its result is not the tool's own. The zero Code is the tool's own result, ok or error.
@@ -97,12 +99,12 @@ func resultOf(out any) (Result, error) {
 // checked is a result as a body made it, if it can be passed on.
 func checked(r Result) (Result, error) {
 	r.Code = ""
-	if len(r.Value) > 0 && !json.Valid(r.Value) {
-		return Result{}, &outputError{fmt.Errorf("the value of its result is not JSON")}
+	if len(r.Value) > 0 && !validJSON(r.Value) {
+		return Result{}, &outputError{errors.New("the value of its result is not JSON")}
 	}
 	content := make([]Block, len(r.Content))
 	for i, block := range r.Content {
-		if len(block.JSON) > 0 && !json.Valid(block.JSON) {
+		if len(block.JSON) > 0 && !validJSON(block.JSON) {
 			return Result{}, &outputError{fmt.Errorf("block %d of its result is not JSON", i+1)}
 		}
 		content[i] = Block{Text: strings.ToValidUTF8(block.Text, "\uFFFD"), JSON: block.JSON}
@@ -119,5 +121,11 @@ func encode(v any) (json.RawMessage, error) {
 	if err := enc.Encode(v); err != nil {
 		return nil, &outputError{err}
 	}
+	if !utf8.Valid(b.Bytes()) { // of a MarshalJSON
+		return nil, &outputError{errors.New("it is not UTF-8")}
+	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
+
+// validJSON is json.Valid, but for the bytes in a string that are no UTF-8, which that lets pass.
+func validJSON(data []byte) bool { return utf8.Valid(data) && json.Valid(data) }
