@@ -66,15 +66,9 @@ func (b *batch) openTools(dir string, more ...*tool.Definition) (func(), error) 
 // read returns the input and what to call it. It gives up when ctx is done: a signal must not wait for somebody to
 // type.
 func (f batchFlags) read(ctx context.Context, stdin io.Reader) (data []byte, source string, err error) {
-	in, source := stdin, "standard input"
+	source = "standard input"
 	if f.Batch != "-" {
 		source = f.Batch
-		file, err := os.Open(f.Batch)
-		if err != nil {
-			return nil, source, err
-		}
-		defer file.Close()
-		in = file
 	}
 	type input struct {
 		data []byte
@@ -82,6 +76,16 @@ func (f batchFlags) read(ctx context.Context, stdin io.Reader) (data []byte, sou
 	}
 	got := make(chan input, 1)
 	go func() {
+		in := stdin
+		if f.Batch != "-" {
+			file, err := os.Open(f.Batch) // of a named pipe, that waits for its other end
+			if err != nil {
+				got <- input{err: err}
+				return
+			}
+			defer file.Close()
+			in = file
+		}
 		data, err := io.ReadAll(io.LimitReader(in, mostInput+1))
 		got <- input{data, err}
 	}()

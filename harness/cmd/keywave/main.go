@@ -103,7 +103,7 @@ func dispatch(ctx context.Context, args []string, h host) int {
 	h.stdout.Writer = out
 
 	err := command(ctx, args, h)
-	if err == nil && out.err != nil {
+	if out.err != nil && (err == nil || errors.Is(err, errFailed)) { // which call failed is what could not be said
 		err = fmt.Errorf("writing the output: %w", out.err)
 	}
 	switch {

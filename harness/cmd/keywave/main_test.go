@@ -456,12 +456,16 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 		"keywave: writing the output: no space left on device\n": errors.New("no space left on device"),
 		"": syscall.EPIPE, // the reader of a pipe has left
 	} {
-		var errOut output
-		code := run(context.Background(), []string{"version"}, host{
-			stdin: strings.NewReader(""), stdout: stream{broken{err}, none}, stderr: stream{&errOut, none}, env: func(string) string { return "" },
-		})
-		assert.Equal(t, exitUsage, code)
-		assert.Equal(t, says, errOut.String())
+		// Also when there was a failed call to tell of: the reader has no result that says so.
+		for _, args := range [][]string{{"version"}, {"run", "-q", "-C", t.TempDir(), "-"}, {"run", "-q", "--json", "-C", t.TempDir(), "-"}} {
+			var errOut output
+			code := run(context.Background(), args, host{
+				stdin:  strings.NewReader(`{"calls":[{"name":"read","arguments":{"path":"none"}}]}`),
+				stdout: stream{broken{err}, none}, stderr: stream{&errOut, none}, env: func(string) string { return "" },
+			})
+			assert.Equal(t, exitUsage, code)
+			assert.Equal(t, says, errOut.String())
+		}
 	}
 }
 

@@ -1,0 +1,33 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// Nor does ctrl-C wait for somebody to open the other end of a named pipe.
+func TestCtrlCWhileOpeningAPipe(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	v := invocation{signals: make(chan os.Signal, 2)}
+	code := make(chan int, 1)
+	go func() { code <- v.run(t, "plan", pipe) }()
+	v.signals <- os.Interrupt
+	select {
+	case c := <-code:
+		assert.Equal(t, exitInterrupted, c)
+	case <-time.After(10 * time.Second):
+		assert.Fail(t, "it waits for the pipe")
+	}
+	end, err := os.OpenFile(pipe, os.O_WRONLY, 0) // lets go of who is still opening it
+	require.NoError(t, err)
+	require.NoError(t, end.Close())
+}
