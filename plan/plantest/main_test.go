@@ -11,10 +11,12 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestMain keeps rapid from writing down the failures that these tests provoke.
+// TestMain keeps rapid from writing down the failures that these tests provoke, and lets it try often enough to meet
+// the rare ones: under -short it takes a fifth.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	flag.Set("rapid.nofailfile", "true")
+	flag.Set("rapid.checks", "5000")
 	flag.Set("rapid.shrinktime", "200ms")
 	goleak.VerifyTestMain(m)
 }
