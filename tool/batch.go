@@ -276,15 +276,16 @@ func (p *parser) message(n node, m map[string]node) *jsonError {
 			return err
 		}
 	}
-	switch {
-	case !m["tool_calls"].there():
+	if !m["tool_calls"].there() {
 		return nil
-	case len(p.calls) > 0:
-		return n.fail("it has calls both in its content and in its tool_calls")
 	}
-	return p.each(m["tool_calls"], func(i int, n node) *jsonError {
+	both := len(p.calls) > 0
+	return p.each(m["tool_calls"], func(i int, call node) *jsonError {
+		if both {
+			return n.fail("it has calls both in its content and in its tool_calls")
+		}
 		p.call = i + 1
-		m, err := p.members(n, false, "id", "type", "function")
+		m, err := p.members(call, false, "id", "type", "function")
 		if err != nil {
 			return err
 		}
@@ -294,7 +295,7 @@ func (p *parser) message(n node, m map[string]node) *jsonError {
 		} else if kind != "" && kind != "function" {
 			return m["type"].fail("its type is %s, want function", quoted(kind))
 		}
-		return p.function(n, m)
+		return p.function(call, m)
 	})
 }
 

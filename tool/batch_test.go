@@ -47,6 +47,8 @@ func TestParseCallsFormats(t *testing.T) {
 			{"type":"tool_use","id":"c1","name":"read","input":{"path":"a"}},
 			{"type":"server_tool_use","id":"s","name":"web_search","input":{"query":"q"}},
 			{"type":"tool_use","id":"c2","name":"edit","input":{"path":"b","n":12345678901234567890}}],"stop_reason":"tool_use"}`,
+		"anthropic, and no tool_calls": `{"role":"assistant","tool_calls":[],"content":[{"type":"tool_use","id":"c1","name":"read","input":{"path":"a"}},
+			{"type":"tool_use","id":"c2","name":"edit","input":{"path":"b","n":12345678901234567890}}]}`,
 		"anthropic, array": `[{"type":"thinking","thinking":"…","signature":"s"},{"type":"tool_use","id":"c1","name":"read","input":{"path":"a"}},
 			{"type":"tool_use","id":"c2","name":"edit","input":{"path":"b","n":12345678901234567890}}]`,
 	}
