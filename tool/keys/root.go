@@ -211,6 +211,12 @@ func (r *Root) resolve(path string, follow bool) (Path, error) {
 			at = top(at)
 		}
 	}
+	if missing {
+		// A path that the system finds too long is refused before it exists, as it would be afterwards.
+		if _, err := os.Lstat(at); err != nil && !errors.Is(err, fs.ErrNotExist) && !isNotDir(err) {
+			return Path{}, r.failed(path, at, err)
+		}
+	}
 	if runtime.GOOS == "windows" {
 		at = longNames(at)
 	}

@@ -84,6 +84,15 @@ func TestKeyIsTheRealPath(t *testing.T) {
 	}
 }
 
+// A path beyond what the system takes has no key, whether or not somebody made it by other means.
+func TestKeyOfAPathThatIsTooLong(t *testing.T) {
+	r := open(t, tree(t, "a/"))
+	for _, path := range []string{strings.Repeat("d/", 20_000) + "f", "a/" + strings.Repeat("d/", 20_000) + "f", "a/" + strings.Repeat("d", 20_000)} {
+		_, err := r.Key(path)
+		require.ErrorContains(t, err, "too long")
+	}
+}
+
 func TestKeyEscape(t *testing.T) {
 	outside := tree(t, "secret", "closed/")
 	dir := tree(t, "a/f", "loop -> loop2", "loop2 -> a/../loop", "self -> self/x")
