@@ -85,7 +85,7 @@ func AppendAdmissionState(dst []byte, a Admission) []byte {
 		s.bits(&a.alone)
 		s.bool(a.trees)
 		for _, o := range a.of {
-			s.int(int(o.first), int(o.n), int(o.lack))
+			s.int(int(o.first), int(o.n), int(o.lack), int(o.near))
 		}
 		for _, p := range a.places {
 			s.int(int(p.call), int(p.next), int(p.node), int(p.mode))

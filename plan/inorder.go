@@ -125,10 +125,14 @@ func (r *rolling) Blocked(i int) (Blocker, bool) {
 	if b := r.barriers.prev(i - 1); b >= 0 {
 		return Blocker{Kind: ByBarrier, Call: b}, true
 	}
-	if i > r.cursor {
-		return Blocker{Kind: ByOrder, Call: r.cursor}, true
+	if i == r.cursor {
+		return Blocker{Kind: ByBarrier, Call: i - 1}, true
 	}
-	return Blocker{Kind: ByBarrier, Call: i - 1}, true
+	b := i - 1
+	for r.calls[b].state != waiting { // skipped
+		b--
+	}
+	return Blocker{Kind: ByOrder, Call: b}, true
 }
 
 func (r *rolling) Reordered(int) []int { return nil }

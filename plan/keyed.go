@@ -52,8 +52,9 @@ type queue struct {
 
 type place struct{ call, next, node, mode int32 }
 
-// A spot is where a call's places are, and how many of them are not granted yet.
-type spot struct{ first, n, lack int32 }
+// A spot is where a call's places are, how many of them are not granted yet, and the last call, plus one, that was in
+// their way when it came.
+type spot struct{ first, n, lack, near int32 }
 
 func (k *keyed) Grow(calls, claims int) {
 	k.ledger.Grow(calls, claims)
@@ -139,6 +140,11 @@ func (k *keyed) line(i int, cl *Claim) {
 func (k *keyed) push(i int, node int32, mode int) {
 	at := int32(len(k.places))
 	k.places = append(k.places, place{int32(i), 0, node, int32(mode)})
+	for _, m := range against[mode] {
+		if t := k.queues[node][m].tail; t != 0 && k.places[t].call != int32(i) {
+			k.of[i].near = max(k.of[i].near, k.places[t].call+1)
+		}
+	}
 	q := &k.queues[node][mode]
 	if q.head == 0 {
 		q.head = at
@@ -298,6 +304,9 @@ func (k *keyed) Blocked(i int) (Blocker, bool) {
 func (k *keyed) nearest(i int) int {
 	by := -1
 	s := k.of[i]
+	if s.near > 0 && k.calls[s.near-1].state < settled {
+		return int(s.near - 1)
+	}
 	for _, p := range k.places[s.first : s.first+s.n] {
 		for _, m := range against[p.mode] {
 			for at := k.queues[p.node][m].head; at != 0 && int(k.places[at].call) < i; at = k.places[at].next {

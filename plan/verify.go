@@ -6,8 +6,8 @@ import (
 )
 
 // Verify checks what holds of any plan for a batch: it has exactly these calls, an exclusive call is alone in its
-// wave, and no two calls of a wave conflict. The error joins every violation, one for each pair of calls, and every
-// one wraps ErrPlan. A plan in order is checked in linear time.
+// wave, and no two calls of a wave conflict. The error joins the violations, one for each pair of calls, up to the first
+// hundred; each wraps ErrPlan. A plan in order is checked in linear time.
 func Verify(calls []Call, p Plan) error { return verify(calls, p, false) }
 
 // VerifyOrdered checks what holds of Ordered on top of that: of two calls in conflict the earlier one is in the
@@ -22,10 +22,11 @@ func verify(calls []Call, p Plan, inOrder bool) error {
 	for i := range calls {
 		v.trees = v.trees || hasTree(calls[i].Claims)
 	}
-	for _, wave := range p.waves {
-		v.apart(wave)
+	more := true
+	for w := 0; more && w < len(p.waves); w++ {
+		more = v.apart(p.waves[w])
 	}
-	if inOrder {
+	if more && inOrder {
 		v.order()
 	}
 	return errors.Join(v.errs...)
@@ -39,8 +40,16 @@ type verifier struct {
 	errs  []error
 }
 
-func (v *verifier) complain(format string, args ...any) {
+// manyViolations is where a report ends: a bad plan of n calls can have n² of them.
+const manyViolations = 100
+
+// complain adds a violation and reports whether there is room for another.
+func (v *verifier) complain(format string, args ...any) bool {
 	v.errs = append(v.errs, fmt.Errorf("%w: "+format, append([]any{ErrPlan}, args...)...))
+	if len(v.errs) == manyViolations {
+		v.errs = append(v.errs, fmt.Errorf("%w: there may be more", ErrPlan))
+	}
+	return len(v.errs) < manyViolations
 }
 
 // behind returns the first wave behind every call marked so far that conflicts with c.
@@ -56,21 +65,23 @@ func (v *verifier) behind(c *Call) int {
 	return w
 }
 
-// apart finds the calls that must not share a wave.
-func (v *verifier) apart(wave []int) {
+// apart finds the calls that must not share a wave, and reports whether to go on.
+func (v *verifier) apart(wave []int) bool {
 	v.reset(v.trees, 0)
 	for n, j := range wave {
 		c := &v.calls[j]
 		if v.behind(c) > 0 {
 			for _, i := range wave[:n] {
-				if Conflict(v.calls[i], *c) {
-					a, b := min(i, j), max(i, j)
-					v.complain("calls %d and %d share wave %d: %s", a+1, b+1, v.plan.of[j]+1, quarrel(v.calls[a], v.calls[b]))
+				a, b := min(i, j), max(i, j)
+				if Conflict(v.calls[a], v.calls[b]) && !v.complain("calls %d and %d share wave %d: %s",
+					a+1, b+1, v.plan.of[j]+1, quarrel(v.calls[a], v.calls[b])) {
+					return false
 				}
 			}
 		}
 		v.settleIn(c, 0)
 	}
+	return true
 }
 
 // order finds the calls that are too early or too late.
@@ -79,14 +90,15 @@ func (v *verifier) order() {
 	for j := range v.calls {
 		c, got := &v.calls[j], int(v.plan.of[j])
 		want := v.behind(c)
-		if got > want {
-			v.complain("call %d is in wave %d, but nothing keeps it out of wave %d", j+1, got+1, want+1)
+		if got > want && !v.complain("call %d is in wave %d, but nothing keeps it out of wave %d", j+1, got+1, want+1) {
+			return
 		}
 		if got < want {
 			for i := range j {
-				if int(v.plan.of[i]) >= got && Conflict(v.calls[i], *c) {
-					v.complain("call %d in wave %d is not after call %d in wave %d: %s",
-						j+1, got+1, i+1, v.plan.of[i]+1, quarrel(v.calls[i], *c))
+				if int(v.plan.of[i]) >= got && Conflict(v.calls[i], *c) &&
+					!v.complain("call %d in wave %d is not after call %d in wave %d: %s",
+						j+1, got+1, i+1, v.plan.of[i]+1, quarrel(v.calls[i], *c)) {
+					return
 				}
 			}
 		}

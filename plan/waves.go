@@ -7,8 +7,8 @@ import "slices"
 // plans what it has been given. A call that is submitted while a wave runs and another call waits in a later wave
 // joins the last wave that is waiting, or a later one: it delays no call that came before it. When a classification
 // changes before the start, the calls that have not started are planned anew, behind every started one that they
-// conflict with; that takes time linear in their claims, everything else costs amortised time linear in the claims of
-// the one call.
+// conflict with; that takes time linear in the calls so far, everything else costs amortised time linear in the claims
+// of the one call. A skipped call keeps its place until then, but nobody waits for it.
 func NewWaves() Admission { return new(waves) }
 
 // NewFirstFit returns an Admission that runs the waves of FirstFit in the way of NewWaves. It has the inversions of
@@ -203,27 +203,31 @@ func (w *waves) Blocked(i int) (Blocker, bool) {
 	if w.ready.has(i) { // an exclusive call behind an uncommitted one
 		return Blocker{Kind: ByBarrier, Call: i - 1}, !w.open(i)
 	}
-	v := &w.waves[w.cur]
-	if v.alone > 0 && int(v.alone-1) != i {
+	// What the wave before waits for, it waits for too; a blocker from there lasts longest.
+	at := int(w.of[i].wave) - 1
+	for at > w.cur && w.complete(&w.waves[at]) {
+		at--
+	}
+	v, e := &w.waves[at], &w.calls[i]
+	if v.alone > 0 {
 		return Blocker{Kind: ByBarrier, Call: int(v.alone - 1)}, true
 	}
-	b, e := Blocker{Kind: ByWave, Call: -1}, &w.calls[i]
-	for k := v.first; k > 0; k = w.of[k-1].next {
-		o := &w.calls[k-1]
-		if o.state != waiting && o.state != running {
-			continue
-		}
-		if b.Call < 0 {
-			b.Call = int(k - 1)
-		}
-		if e.Exclusive() {
-			return Blocker{Kind: ByBarrier, Call: b.Call}, true
-		}
-		if mine, held, found := collide(e.Call, o.Call); found {
-			return Blocker{ByClaim, int(k - 1), mine, held}, true
+	for w.calls[v.first-1].state >= settled {
+		v.first = w.of[v.first-1].next // nobody asks for it any more
+	}
+	last := int(v.first - 1)
+	if e.Exclusive() {
+		return Blocker{Kind: ByBarrier, Call: last}, true
+	}
+	looks := 32 // that one of a large wave has the claim is not worth a search
+	for k := v.first; k > 0 && looks > 0; k, looks = w.of[k-1].next, looks-1 {
+		if o := &w.calls[k-1]; o.state < settled {
+			if mine, held, found := collide(e.Call, o.Call); found {
+				return Blocker{ByClaim, int(k - 1), mine, held}, true
+			}
 		}
 	}
-	return b, true
+	return Blocker{Kind: ByWave, Call: last}, true
 }
 
 func (w *waves) Reordered(i int) []int {
