@@ -55,6 +55,7 @@ var defaultPorts = map[string]string{"http": "80", "ws": "80", "https": "443", "
 func hostKey(scheme string, u *url.URL) (string, error) {
 	host := u.Hostname()
 	if ip, err := netip.ParseAddr(host); err == nil {
+		ip = ip.Unmap()
 		host = ip.String()
 		if ip.Is6() {
 			host = "[" + host + "]"

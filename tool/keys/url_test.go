@@ -31,6 +31,7 @@ func TestURLSpellingsOfOneResource(t *testing.T) {
 		{"url/https/xn--bcher-kva.example", []string{"https://bücher.example", "https://BÜCHER.example", "https://bu\u0308cher.example", "https://xn--bcher-kva.example", "https://b%C3%BCcher.example"}},
 		{"url/http/127.0.0.1:8080/x", []string{"http://127.0.0.1:8080/x"}},
 		{"url/http/[::1]/x", []string{"http://[::1]/x", "http://[0:0:0:0:0:0:0:1]:80/x"}},
+		{"url/http/1.2.3.4/x", []string{"http://1.2.3.4/x", "http://[::ffff:1.2.3.4]/x", "http://[::ffff:102:304]/x"}},
 		{"url/http/my_host/x", []string{"http://my_host/x", "http://MY_HOST/x"}},
 		{"url/postgres/db:5432/app", []string{"postgres://me@db:5432/app"}},
 	} {
