@@ -79,6 +79,30 @@ func BenchmarkRun(b *testing.B) {
 	}
 }
 
+// BenchmarkRecord shows what a timeline costs: the time of a recorded batch, and x-unrecorded, its ratio to one that is not.
+func BenchmarkRecord(b *testing.B) {
+	for _, a := range admissions {
+		for _, kind := range []string{"keyless", "distinct", "hot", "exclusive"} {
+			for _, n := range []int{64, 4096} {
+				b.Run(fmt.Sprintf("%s/%s/%d", a.name, kind, n), func(b *testing.B) {
+					calls := batch(kind, n)
+					var recorded, plain time.Duration
+					for b.Loop() {
+						t0 := time.Now()
+						run(b, calls, exec.Admit(a.open), exec.Record(new(exec.Timeline)))
+						t1 := time.Now()
+						run(b, calls, exec.Admit(a.open))
+						recorded += t1.Sub(t0)
+						plain += time.Since(t1)
+					}
+					b.ReportMetric(float64(recorded)/float64(plain), "x-unrecorded")
+					b.ReportMetric(float64(recorded)/float64(b.N*n), "ns/call")
+				})
+			}
+		}
+	}
+}
+
 // BenchmarkLane runs jobs with all their stages, which do nothing.
 func BenchmarkLane(b *testing.B) {
 	for _, n := range []int{8, 64, 512} {

@@ -20,9 +20,9 @@ type track struct {
 
 const unreached time.Duration = -1
 
-// manyWaits is how many waits of a call are kept apart. In a queue of n calls each may wait for all before it, one
-// after another: together they would take memory quadratic in n.
-const manyWaits = 64
+// manyWaits is how many waits of a call are kept apart. Each of n calls may wait for all of a wave, one after another:
+// together they would take memory quadratic in n.
+const manyWaits = 16
 
 // begin starts anew, unless another lane is being recorded.
 func (t *Timeline) begin() bool {

@@ -38,7 +38,7 @@ type Span struct {
 	Waits     []Wait        // in order; none is empty, except perhaps an open one
 }
 
-// A Wait is a time that a call spent waiting for one thing. Only where a call has more than 64 waits are those of one
+// A Wait is a time that a call spent waiting for one thing. Only where a call has more than 16 waits are those of one
 // kind that follow one another put together, with the last of the calls.
 type Wait struct {
 	For  WaitKind

@@ -239,12 +239,27 @@ func TestE14Timeline(t *testing.T) {
 			require.NoError(t, err)
 			spans := tl.Snapshot()
 			checkSums(t, spans, false)
-			last := spans[n-1].Waits
-			require.Len(t, last, 64)
-			for k, w := range last[:63] {
-				assert.Equal(t, k, w.Call)
+			require.Len(t, spans[n-1].Waits, 1)
+			assert.Equal(t, n-2, spans[n-1].Waits[0].Call)
+		})
+	})
+	t.Run("a wait for many", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			var tl exec.Timeline
+			const n = 200
+			calls := append(times(n, free), exclusive)
+			_, err := exec.Run(t.Context(), calls, func(ctx context.Context, i int) (int, error) {
+				return 0, rest(ctx, time.Duration(len(calls)-i)*s) // the later calls come to their end first
+			}, exec.Limit(n), exec.Record(&tl))
+			require.NoError(t, err)
+			spans := tl.Snapshot()
+			checkSums(t, spans, false)
+			last := spans[n].Waits
+			require.Len(t, last, 16)
+			for k, w := range last[:15] {
+				assert.Equal(t, n-1-k, w.Call)
 			}
-			assert.Equal(t, n-2, last[len(last)-1].Call)
+			assert.Equal(t, 0, last[len(last)-1].Call)
 		})
 	})
 	t.Run("what a call waits for may change", func(t *testing.T) {
