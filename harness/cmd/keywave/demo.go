@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/keywave-go/keywave/tool"
+	"github.com/keywave-go/keywave/tool/files"
 )
 
 type demoCommand struct {
@@ -164,7 +165,7 @@ func (d *demo) run(ctx context.Context, n int, admission, dir string) error {
 		return errInterrupted
 	}
 	a := act{performance: done, admission: admission, resultSum: resultsDigest(done.results)}
-	if a.treeSum, err = treeDigest(dir); err != nil {
+	if a.treeSum, err = files.Digest(ctx, dir); err != nil {
 		return err
 	}
 	d.acts = append(d.acts, a)

@@ -171,30 +171,6 @@ func TestDemoVerdict(t *testing.T) {
 	}
 }
 
-func TestTreeDigest(t *testing.T) {
-	digest := func(change func(dir string)) string {
-		dir := workDir(t, sample)
-		change(dir)
-		sum, err := treeDigest(dir)
-		require.NoError(t, err)
-		return sum
-	}
-	same := digest(func(string) {})
-	assert.Equal(t, same, digest(func(string) {}))
-	for name, change := range map[string]func(dir string) error{
-		"content": func(dir string) error { return os.WriteFile(filepath.Join(dir, "main.go"), nil, 0o644) },
-		"name": func(dir string) error {
-			return os.Rename(filepath.Join(dir, "main.go"), filepath.Join(dir, "other.go"))
-		},
-		"new file":  func(dir string) error { return os.WriteFile(filepath.Join(dir, "z"), nil, 0o644) },
-		"directory": func(dir string) error { return os.Mkdir(filepath.Join(dir, "z"), 0o755) },
-		"mode":      func(dir string) error { return os.Chmod(filepath.Join(dir, "main.go"), 0o755) },
-		"removed":   func(dir string) error { return os.Remove(filepath.Join(dir, "main.go")) },
-	} {
-		assert.NotEqual(t, same, digest(func(dir string) { require.NoError(t, change(dir)) }), name)
-	}
-}
-
 func TestCriticalPath(t *testing.T) {
 	w := func(key string) plan.Call { return plan.Call{Safe: true, Claims: []plan.Claim{{Key: key}}} }
 	ms := func(all ...int) (d []time.Duration) {

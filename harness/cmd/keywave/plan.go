@@ -120,6 +120,9 @@ type inversion struct {
 
 func (v planned) inversions() []inversion {
 	found := []inversion{}
+	if !v.firstFit { // Ordered has none
+		return found
+	}
 	for j := range v.claims {
 		for i := range j {
 			if v.plan.WaveOf(j) < v.plan.WaveOf(i) && plan.Conflict(v.claims[i], v.claims[j]) {

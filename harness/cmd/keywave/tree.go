@@ -2,13 +2,10 @@ package main
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"embed"
-	"encoding/hex"
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -148,38 +145,4 @@ func (f sourceFile) onlyOnce(most int) (lines []string) {
 		}
 	}
 	return lines
-}
-
-// treeDigest is a digest of everything below dir: the names, kinds, modes and contents.
-func treeDigest(dir string) (string, error) {
-	sum := sha256.New()
-	err := filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		info, err := entry.Info()
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(dir, name)
-		if err != nil {
-			return err
-		}
-		if name == dir {
-			return nil
-		}
-		var data []byte
-		if info.Mode().IsRegular() {
-			if data, err = os.ReadFile(name); err != nil {
-				return err
-			}
-		}
-		// %q and the length keep one entry from being read as two others.
-		_, err = fmt.Fprintf(sum, "%q %v %d\n%s", path.Clean(filepath.ToSlash(rel)), info.Mode(), len(data), data)
-		return err
-	})
-	if err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(sum.Sum(nil)), nil
 }
