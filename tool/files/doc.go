@@ -9,7 +9,8 @@
 //   - Each call claims the tree at each of its paths, to read or to write, because a path may turn out to be a directory. A
 //     path that goes through a symbolic link claims the link as well. Keys are those of package keys.
 //   - move claims both its ends to write.
-//   - grep and glob also claim the ignore files above the directory that they search.
+//   - grep and glob also claim the ignore files above the directory that they search; where its path crosses a link, those
+//     above the link's place, too.
 //   - Whatever creates a name makes the directories that are missing above it. So two calls that write side by side in a
 //     new directory are free: neither can tell whether the other was there first.
 //
@@ -26,7 +27,8 @@
 //
 // A file is replaced whole or not at all: write and edit put the content in a temporary file beside it, under a name that no
 // other call has, sync that to disk and rename it into place. The permission bits stay; the owner, the other hard links of the
-// file and its extended attributes are those of a new file. A file that nobody may write is refused. After a
+// file and its extended attributes are those of a new file. A file that nobody may write is refused. A process that is killed
+// in the midst of it leaves the temporary file, .keywave-*.tmp, behind. After a
 // power failure the name holds the old content or the new, never a part; which of the two is up to the file system.
 //
 // Results of read, write, edit and move name the file's version, a short hash of its content. Given it, write and edit refuse when
