@@ -23,7 +23,8 @@
 // definition classifies the call and runs it. They must satisfy its schema, and be one JSON text that every reader takes
 // alike: UTF-8, no name twice in an object, no half of a surrogate pair, no number of more than 1000 characters or with
 // an exponent beyond 1000, nested at most 1000 deep. Nothing of them is rounded or replaced, except that a field of a
-// floating-point type holds the nearest number that it can. Empty or blank arguments are {}. Arguments that are wrong are the result of that call alone; its body does not start, and its siblings do not notice.
+// floating-point type holds the nearest number that it can. Empty or blank arguments are {}. Arguments that are wrong
+// are the result of that call alone; its body does not start, and its siblings do not notice.
 //
 // A call is known by its index. Its id is passed on and means nothing here: calls with equal ids, or with none, all run.
 //
