@@ -305,6 +305,12 @@ func TestMovingALinkIsExclusive(t *testing.T) {
 		c := tool.Calls(w.reg, []tool.Call{call("move", "from", tt.from, "to", "to")})[0]
 		assert.Equal(t, tt.exclusive, c.Exclusive(), tt.from)
 	}
+	for i := range maxSearched {
+		fill(t, w.dir, fmt.Sprintf("many/%d = ", i))
+	}
+	assert.True(t, tool.Calls(w.reg, []tool.Call{call("move", "from", "many", "to", "to")})[0].Exclusive(), "too many names to look at")
+	require.NoError(t, os.Remove(filepath.Join(w.dir, "many/7")))
+	assert.False(t, tool.Calls(w.reg, []tool.Call{call("move", "from", "many", "to", "to")})[0].Exclusive())
 	calls := []tool.Call{
 		call("move", "from", "l", "to", "l2"), call("read", "path", "l2/x"), call("write", "path", "d/x", "content", "new"), call("read", "path", "l/x"), call("read", "path", "l2/x"),
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -77,8 +78,13 @@ func (f *Files) holdsLink(rel string) bool {
 		if !mode.IsDir() {
 			return false
 		}
-		entries, err := f.entries(rel)
+		dir, err := f.root.Open(rel)
 		if err != nil {
+			return true
+		}
+		entries, err := dir.ReadDir(maxSearched) // no more, however many there are: others wait for this to end
+		dir.Close()
+		if err != nil && err != io.EOF {
 			return true
 		}
 		for _, e := range entries {
