@@ -145,3 +145,39 @@ func TestE9HardErrorAtEveryPoint(t *testing.T) {
 		})
 	}
 }
+
+// A call may learn of the cancel from its own context before the lane has looked at its own. Its outcome names the cause
+// all the same: no cause would say that nobody cancelled it.
+func TestE5NotRunNamesTheCause(t *testing.T) {
+	for range 100 { // which of the two is first is chance
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			j := newJournal()
+			var js []exec.Job
+			approved := make(chan struct{})
+			for i, s := range j.stubs(times(7, free)...) {
+				s.run = func(ctx context.Context) exec.Outcome { <-ctx.Done(); return exec.Outcome{} }
+				switch {
+				case i < 2: // will wait for a permit
+					js = append(js, gate{s, func(context.Context) bool { <-approved; return true }})
+				case i < 5:
+					js = append(js, gate{s, func(ctx context.Context) bool { <-ctx.Done(); return false }})
+				default:
+					js = append(js, s)
+				}
+			}
+			l := lane(t, ctx, exec.Limit(2))
+			submit(t, l, js...)
+			synctest.Wait()
+			close(approved)
+			synctest.Wait()
+			cancel(errBoom)
+			require.Equal(t, errBoom, finish(l))
+			for i := range 5 {
+				n := new(exec.NotRunError)
+				require.ErrorAs(t, j.find(t, i, "settled").err, &n)
+				require.Equal(t, errBoom, n.Cause)
+			}
+		})
+	}
+}

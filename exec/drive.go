@@ -251,6 +251,7 @@ func (l *Lane) notRun(i int, c *call) {
 		l.bodyEnded(i, EndNotRun, nil)
 		return
 	}
+	l.notice() // the call's own context may have told it of the cancel first
 	l.ended(i, Outcome{Err: &NotRunError{Call: i, Cause: l.why(c)}}, EndNotRun)
 }
 

@@ -23,7 +23,8 @@ import (
 // itself.
 type Job interface {
 	// Classify says what the call is. It is called once the job is submitted, and again right before the start, because
-	// what a call is may change while it waits. It must be quick.
+	// what a call is may change while it waits. It must be quick. The claims are kept, not copied: a later answer that
+	// differs must bring claims of its own.
 	Classify() plan.Call
 
 	// Prepare does what comes before the body and must not overlap: record, policy, guards. It is called in the order

@@ -155,6 +155,10 @@ func (l *Lane) Submit(jobs ...Job) (int, error) {
 		return 0, fmt.Errorf("submit: %w", ErrClosed)
 	}
 	first := len(l.slots)
+	if len(jobs) == 0 { // nor anything to wake a worker for, at which the admission would be asked
+		l.mu.Unlock()
+		return first, nil
+	}
 	for _, j := range jobs {
 		l.slots = append(l.slots, slot{call: &call{job: j}})
 	}

@@ -5,12 +5,13 @@ import "runtime/debug"
 // A worker is a goroutine that takes turns in the lane and runs bodies. It ends when it finds nothing to do.
 type worker struct {
 	l        *Lane
-	driving  bool // it has the lane
-	settling bool // it is in Settled
-	ended    bool // it came to its end, and not by runtime.Goexit
-	lost     bool // the call that it works on was abandoned: it is no longer one of the lane's
-	in       code // whose code it is in
-	i        int  // for which call
+	driving  bool        // it has the lane
+	settling bool        // it is in Settled
+	ended    bool        // it came to its end, and not by runtime.Goexit
+	lost     bool        // the call that it works on was abandoned: it is no longer one of the lane's
+	in       code        // whose code it is in
+	i        int         // for which call
+	fell     *PanicError // the outcome of that call, which has yet to be given it; nil: none
 }
 
 // A code says whose code a worker is in: anybody's may panic or call runtime.Goexit.
@@ -36,30 +37,43 @@ var codes = [...]string{
 
 // work is the life of a worker; woken says that wanted asked for it.
 func (l *Lane) work(woken bool) {
-	w := worker{l: l, i: -1}
-	defer w.end()
 	l.mu.Lock()
 	if woken {
 		l.waking = false
 	}
+	w := worker{l: l, i: -1}
+	w.work()
+}
+
+// work is called with mu held and releases it.
+func (w *worker) work() {
+	defer w.end()
 	for !w.turns() { // it comes back early only after a panic, so that calls need no defer of their own
-		l.mu.Lock()
+		w.l.mu.Lock()
 	}
 	w.ended = true
 }
 
 // end lets another worker go on where runtime.Goexit ended this one.
 func (w *worker) end() {
-	if !w.ended && !w.lost {
-		go w.l.work(false)
+	if w.ended {
+		return
 	}
+	heir := &worker{l: w.l, i: w.i, fell: w.fell}
+	go func() {
+		heir.l.mu.Lock()
+		heir.work()
+	}()
 }
 
 // turns takes turns until there is nothing to do. It is called with mu held and releases it.
 func (w *worker) turns() (done bool) {
 	defer w.rescue(&done)
 	l := w.l
-	for {
+	if w.fell != nil {
+		w.fall()
+	}
+	for !w.lost {
 		l.reap()
 		w.settle()
 		i := w.drive()
@@ -67,10 +81,10 @@ func (w *worker) turns() (done bool) {
 			break
 		}
 		w.perform(i)
-		if w.lost {
-			l.mu.Unlock()
-			return true
-		}
+	}
+	if w.lost {
+		l.mu.Unlock()
+		return true
 	}
 	l.live--
 	l.finish()
@@ -213,7 +227,8 @@ func (w *worker) permit(i int, c *call) bool {
 	return err == nil
 }
 
-// rescue makes an outcome or a hard error of a panic or a runtime.Goexit in somebody's code.
+// rescue makes an outcome or a hard error of a panic or a runtime.Goexit in somebody's code. Nothing would rescue the
+// worker here from another one, so it asks the admission nothing: an outcome waits for the next turn.
 func (w *worker) rescue(done *bool) {
 	if *done {
 		return
@@ -230,19 +245,8 @@ func (w *worker) rescue(done *bool) {
 		l.driving, w.driving = false, false
 	}
 	switch in {
-	case inRun:
-		if w.came(i) {
-			l.ended(i, Outcome{Err: err}, EndPanicked)
-		}
-	case inBody:
-		if w.came(i) {
-			l.bodyEnded(i, EndPanicked, err)
-		}
-	case inAwait:
-		if w.lost = l.slots[i].lost; !w.lost {
-			l.active++
-			l.ended(i, Outcome{Err: err}, EndPanicked)
-		}
+	case inRun, inBody, inAwait:
+		w.fell = err
 	case inSettled:
 		w.settled(i)
 		l.fail(err)
@@ -256,7 +260,25 @@ func (w *worker) rescue(done *bool) {
 	default:
 		l.fail(err)
 	}
-	*done = w.lost
+}
+
+// fall gives a call whose body, or wait for somebody, did not come back the outcome that says so.
+func (w *worker) fall() {
+	l, i, err := w.l, w.i, w.fell
+	w.fell = nil
+	s := &l.slots[i]
+	if s.state == gated && !s.lost {
+		l.active++
+		l.ended(i, Outcome{Err: err}, EndPanicked)
+		return
+	}
+	switch batch := s.call == nil; {
+	case !w.came(i):
+	case batch:
+		l.bodyEnded(i, EndPanicked, err)
+	default:
+		l.ended(i, Outcome{Err: err}, EndPanicked)
+	}
 }
 
 // unhand gives up the call that a worker had in hand when the admission panicked, if it had one and its body had not
