@@ -76,8 +76,8 @@ func (j *Job) Settled(_ context.Context, o exec.Outcome) error {
 		j.Result = abandoned(name, lost.Cause)
 	case errors.As(o.Err, &notStart):
 		j.Result = notRun(name, notStart.Cause)
-	case o.Err != nil:
-		j.Result = invalidOutput(name, o.Err)
+	case o.Err != nil: // of a Run that a host put in the place of this one: an error is data
+		j.Result = failed(o.Err)
 	default:
 		r, ok := o.Value.(Result)
 		if !ok {

@@ -104,8 +104,7 @@ func (p *prepared) dispatch(ctx context.Context) Result {
 	case errors.As(err, &output):
 		r = invalidOutput(p.tool.Name, err)
 	case err != nil:
-		r = Text(strings.ToValidUTF8(err.Error(), "\uFFFD"))
-		r.IsError = true
+		r = failed(err)
 	}
 	if ctx.Err() == nil || r.Code != "" {
 		return r

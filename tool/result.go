@@ -10,27 +10,46 @@ import (
 )
 
 // A Code says how a call ended when its result is not the tool's own. The zero Code is the tool's own result, ok or error.
+//
+// This package gives UnknownTool, InvalidArgs, AbortedBeforeDispatch, Aborted, Abandoned, Panic and InvalidToolOutput.
+// The others are those of the stages around it, which are named with them, so that a log and a model meet one set of
+// codes whoever gave them.
 type Code string
 
 // Refused before the body started; nothing has happened.
 const (
-	UnknownTool           Code = "UNKNOWN_TOOL"
-	InvalidArgs           Code = "INVALID_ARGS"
+	UnknownTool           Code = "UNKNOWN_TOOL"            // no tool of that name is registered
+	InvalidArgs           Code = "INVALID_ARGS"            // the arguments are not JSON, or not what the tool takes
+	Denied                Code = "DENIED"                  // a host's policy or guard said no
+	ApprovalRejected      Code = "APPROVAL_REJECTED"       // a host's approval: whoever was asked said no
+	ApprovalTimeout       Code = "APPROVAL_TIMEOUT"        // a host's approval: nobody answered in time
+	ApprovalCancelled     Code = "APPROVAL_CANCELLED"      // a host's approval: cancelled before there was an answer
+	ApprovalUnavailable   Code = "APPROVAL_UNAVAILABLE"    // a host's approval: there is nobody to ask
+	TimeoutBeforeDispatch Code = "TIMEOUT_BEFORE_DISPATCH" // the call's deadline, from its submission, passed while it waited
 	AbortedBeforeDispatch Code = "ABORTED_BEFORE_DISPATCH" // cancelled, or skipped, before the body started
 )
 
 // Ended otherwise than by the tool's own result; the effect may have happened.
 const (
 	Aborted           Code = "ABORTED"             // cancelled while it ran; it came to rest, and its own result is kept
+	Timeout           Code = "TIMEOUT"             // the call's deadline passed while it ran; it came to rest
 	Abandoned         Code = "ABANDONED"           // it did not come to rest within the drain bound
+	Interrupted       Code = "INTERRUPTED"         // the process ended while it ran; whoever resumes the session writes it
 	Panic             Code = "PANIC"               // the body panicked, or ended its goroutine
 	InvalidToolOutput Code = "INVALID_TOOL_OUTPUT" // the body returned what cannot be encoded
+	CodeRunFailed     Code = "CODE_RUN_FAILED"     // code mode: the program that the call ran ended wrongly
 )
 
 // MayHaveRun reports whether the effect of a call that ended with c may have happened. Of the zero Code, the tool's own
-// result says it.
+// result says it. Of a code that is not among those above it is true: only an explicit no makes it safe to repeat a call.
 func (c Code) MayHaveRun() bool {
-	return c != UnknownTool && c != InvalidArgs && c != AbortedBeforeDispatch
+	switch c {
+	case UnknownTool, InvalidArgs, Denied,
+		ApprovalRejected, ApprovalTimeout, ApprovalCancelled, ApprovalUnavailable,
+		TimeoutBeforeDispatch, AbortedBeforeDispatch:
+		return false
+	}
+	return true
 }
 
 // A Result is the outcome of one call.
@@ -71,6 +90,13 @@ func (r Result) Text() string {
 // coded is a result that is not the tool's own.
 func coded(c Code, format string, args ...any) Result {
 	return Result{Code: c, IsError: true, Content: []Block{{Text: fmt.Sprintf(format, args...)}}}
+}
+
+// failed is the tool's own result when that is an error.
+func failed(err error) Result {
+	r := Text(strings.ToValidUTF8(err.Error(), "\uFFFD"))
+	r.IsError = true
+	return r
 }
 
 // An outputError is what is wrong with what a body returned.
