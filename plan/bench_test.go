@@ -103,6 +103,28 @@ func benchPlanner(b *testing.B, run func(*plan.Planner, []plan.Call) plan.Plan, 
 	}
 }
 
+// BenchmarkExplain has few calls of many claims, of which only the last of each meet.
+func BenchmarkExplain(b *testing.B) {
+	const n = 64
+	for _, claims := range []int{16, 256, 4096} {
+		b.Run(fmt.Sprintf("%d-claims", claims), func(b *testing.B) {
+			p := plan.Ordered(calls(n, func(i int) plan.Call {
+				c := plan.Call{Safe: true}
+				for k := range claims - 1 {
+					c.Claims = append(c.Claims, plan.Claim{Key: fmt.Sprintf("dir%d/file%d", i, k)})
+				}
+				c.Claims = append(c.Claims, plan.Claim{Key: "hot"})
+				return c
+			}))
+			b.ReportAllocs()
+			for b.Loop() {
+				p.Explain()
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n*claims), "ns/claim")
+		})
+	}
+}
+
 // BenchmarkAdmission takes every call of a batch through Submit, Next, Start, Settle and Commit.
 func BenchmarkAdmission(b *testing.B) {
 	for _, a := range []struct {

@@ -80,7 +80,11 @@ func Conflict(a, b Call) bool {
 
 // collide finds the first pair of claims, in a's order and then in b's, that keeps two safe calls apart.
 func collide(a, b Call) (of, with Claim, found bool) {
-	for _, x := range a.Claims {
+	claims := a.Claims
+	if len(claims)*len(b.Claims) > manyPairs {
+		claims = firstIn(a, b)
+	}
+	for _, x := range claims {
 		for _, y := range b.Claims {
 			if (x.Access != Read || y.Access != Read) && overlap(x, y) {
 				return x, y, true
@@ -88,6 +92,24 @@ func collide(a, b Call) (of, with Claim, found bool) {
 		}
 	}
 	return Claim{}, Claim{}, false
+}
+
+// manyPairs is from where on an index of the claims is cheaper than comparing every pair.
+const manyPairs = 64 * 64
+
+// firstIn returns the first claim of a that collides with one of b, if any, in time linear in their claims.
+func firstIn(a, b Call) []Claim {
+	p := placer{}
+	p.reset(hasTree(a.Claims) || hasTree(b.Claims), 0)
+	p.look(&b)
+	p.settleIn(&b, 0)
+	p.look(&a)
+	for i := range a.Claims {
+		if p.after(p.found[i], &a.Claims[i]) > 0 {
+			return a.Claims[i : i+1]
+		}
+	}
+	return nil
 }
 
 // overlap reports whether two claims have a key in common.

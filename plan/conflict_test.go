@@ -1,6 +1,8 @@
 package plan_test
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/keywave-go/keywave/plan"
@@ -107,6 +109,42 @@ func TestConflictAsComputedNaively(t *testing.T) {
 			t.Fatalf("Exclusive %t, naively %t", got, want)
 		}
 	})
+}
+
+// TestConflictOfManyClaims has calls whose claims are too many to compare every pair, and asks which pair was the first
+// to collide too.
+func TestConflictOfManyClaims(t *testing.T) {
+	met := 0
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 5))
+		depth, names := 1+r.IntN(3), 1+r.IntN(1000)
+		some := func() plan.Call {
+			c := plan.Call{Safe: true}
+			for range 70 + r.IntN(60) {
+				key := "root"
+				for range 1 + r.IntN(depth) {
+					key += fmt.Sprintf("/%d", r.IntN(names))
+				}
+				c.Claims = append(c.Claims, plan.Claim{Key: key, Access: plan.Access(min(1, r.IntN(20))), Tree: r.IntN(20) == 0})
+			}
+			return c
+		}
+		a, b := some(), some()
+		want := plan.Decision{Call: 1, Rule: plan.RuleFree, By: -1}
+		for _, mine := range b.Claims {
+			for _, held := range a.Claims {
+				if want.By < 0 && (mine.Access != plan.Read || held.Access != plan.Read) && plantest.Overlap(mine, held) {
+					want = plan.Decision{Call: 1, Wave: 1, Rule: plan.RuleConflict, Mine: mine, Held: held}
+					met++
+				}
+			}
+		}
+		assert.Equal(t, want.By == 0, plan.Conflict(a, b))
+		assert.Equal(t, want.By == 0, plan.Conflict(b, a))
+		assert.Equal(t, want, plan.Ordered([]plan.Call{a, b}).Explain()[1])
+	}
+	assert.Greater(t, met, 20)
+	assert.Less(t, met, 180)
 }
 
 func TestClaimString(t *testing.T) {

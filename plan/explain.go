@@ -167,18 +167,21 @@ func (e *explainer) remember(wave []int) {
 	}
 }
 
-// blame names the earliest remembered call in conflict with the one of d.
+// blame names the earliest remembered call in conflict with the one of d, and the first two claims that collide. Every
+// claim of d that meets that call shows its mark, because no mark is higher.
 func (e *explainer) blame(d *Decision) {
-	c, mark := &e.calls[d.Call], 0
+	c, mark, mine := &e.calls[d.Call], 0, 0
 	e.marks.look(c)
 	for i := range c.Claims {
-		mark = max(mark, e.marks.after(e.marks.found[i], &c.Claims[i]))
+		if m := e.marks.after(e.marks.found[i], &c.Claims[i]); m > mark {
+			mark, mine = m, i
+		}
 	}
 	if mark == 0 {
 		return
 	}
 	d.By = len(e.of) - mark
-	d.Mine, d.Held, _ = collide(*c, e.calls[d.By])
+	d.Mine, d.Held, _ = collide(Call{Claims: c.Claims[mine : mine+1]}, e.calls[d.By])
 }
 
 // String returns the plan as a table, a line for each call in the model's order: what it declares, its wave and why.
