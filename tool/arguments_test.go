@@ -47,7 +47,7 @@ func TestT4InvalidArguments(t *testing.T) {
 		Body:   func(context.Context, input) (string, error) { ran.Add(1); return "ran", nil },
 	}))
 	for arguments, says := range map[string]string{
-		`{"path":`:                               "byte 8: unexpected end of input",
+		`{"path":`:                               "byte 8, /path: unexpected end of input",
 		`{"path":"a"`:                            "unexpected end of input",
 		`{"path":"a"}}`:                          "after the end of the JSON value",
 		`{"path":"a"} {"path":"b"}`:              "after the end of the JSON value",
@@ -66,7 +66,7 @@ func TestT4InvalidArguments(t *testing.T) {
 		`{"path":"a","PATH":"b"}`:                "additional properties 'PATH' not allowed",
 		`{"path":"a","path":"b"}`:                `the name "path" comes twice`,
 		`{"path":"a","p\u0061th":"b"}`:           `the name "path" comes twice`,
-		`{"path":"a","sub":{"x":1,"x":2}}`:       `/sub/x, byte 25: the name "x" comes twice`,
+		`{"path":"a","sub":{"x":1,"x":2}}`:       `byte 25, /sub/x: the name "x" comes twice`,
 		`{"path":7}`:                             "/path: got number, want string",
 		`{"path":null}`:                          "/path: got null, want string",
 		`{"path":"a","list":null}`:               "/list: got null, want array",

@@ -4,25 +4,28 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // A ParseError says why a batch cannot be read. Nothing of it is to be run.
 type ParseError struct {
-	Call    int    // the call that is wrong, counting from 1; 0 when it is not in a call
+	Call    int    // the index of the call that is wrong, from 0; -1 when it is not in a call
 	Offset  int    // where, in bytes from the beginning of the batch, counting from 0
 	Path    string // where, as a JSON pointer
 	Problem string
 }
 
+// Error says where and what, in one line: "batch: call 2, byte 31, /calls/1/name: it is a number, want a string". Calls
+// count from 1 in it, and of a long path only the two ends are shown.
 func (e *ParseError) Error() string {
-	where := ""
-	if e.Call > 0 {
-		where = fmt.Sprintf("call %d, ", e.Call)
+	var b strings.Builder
+	b.WriteString("batch: ")
+	if e.Call >= 0 {
+		fmt.Fprintf(&b, "call %d, ", e.Call+1)
 	}
-	if e.Path != "" {
-		where += bounded(e.Path, maxProblem/2) + ", "
-	}
-	return fmt.Sprintf("batch: %sbyte %d: %s", where, e.Offset, e.Problem)
+	b.WriteString(place(e.Offset, e.Path))
+	b.WriteString(e.Problem)
+	return b.String()
 }
 
 // ParseCalls reads the calls of one assistant message. The format is found by looking:
@@ -41,11 +44,10 @@ func (e *ParseError) Error() string {
 //
 // Time and memory are proportional to the size of data, which is what the caller has to limit.
 func ParseCalls(data []byte) ([]Call, error) {
-	p := parser{data: data, calls: []Call{}}
+	p := parser{data: data, calls: []Call{}, call: -1}
 	if err := scanWhole(data, false); err != nil {
-		syntax := err.(*jsonError)
-		p.locate(syntax)
-		return nil, p.error(syntax)
+		p.locate(err)
+		return nil, p.error(err)
 	}
 	if err := p.batch(); err != nil {
 		return nil, p.error(err)
@@ -57,7 +59,7 @@ func ParseCalls(data []byte) ([]Call, error) {
 type parser struct {
 	data  []byte
 	calls []Call
-	call  int // the one being read, from 1; 0 between calls
+	call  int // the one being read; -1 between calls
 }
 
 func (p *parser) error(e *jsonError) *ParseError {
@@ -115,10 +117,7 @@ func (p *parser) members(n node, strict bool, names ...string) (map[string]node,
 	s := scanner{data: p.data[:n.at+len(n.raw)], pos: n.at}
 	err := s.object(func(quotedName []byte, at int) *jsonError {
 		name, err := unquote(quotedName, at)
-		if err != nil && !strict { // a name that nobody asks for
-			err = nil
-		}
-		if err != nil {
+		if err != nil && strict { // otherwise it is one that nobody asks for
 			return err
 		}
 		if !slices.Contains(names, name) {
@@ -225,7 +224,7 @@ func (p *parser) own(top node) *jsonError {
 		return err
 	}
 	return p.each(m["calls"], func(i int, n node) *jsonError {
-		p.call = i + 1
+		p.call = i
 		m, err := p.members(n, true, "id", "name", "arguments")
 		if err != nil {
 			return err
@@ -284,7 +283,7 @@ func (p *parser) message(n node, m map[string]node) *jsonError {
 		if both {
 			return n.fail("it has calls both in its content and in its tool_calls")
 		}
-		p.call = i + 1
+		p.call = i
 		m, err := p.members(call, false, "id", "type", "function")
 		if err != nil {
 			return err
@@ -314,7 +313,7 @@ func (p *parser) function(n node, m map[string]node) *jsonError {
 // items reads an array in which every element has a type, and some are calls.
 func (p *parser) items(n node) *jsonError {
 	return p.each(n, func(_ int, n node) *jsonError {
-		p.call = 0
+		p.call = -1
 		m, err := p.members(n, false, "type", "call_id", "id", "name", "arguments", "input", "function")
 		if err != nil {
 			return err
@@ -324,7 +323,7 @@ func (p *parser) items(n node) *jsonError {
 			return err
 		}
 		if isCall(kind) {
-			p.call = len(p.calls) + 1
+			p.call = len(p.calls)
 		}
 		switch kind {
 		case "":
@@ -370,7 +369,7 @@ func (p *parser) add(n, id, name, arguments node) (err *jsonError) {
 		}
 	}
 	p.calls = append(p.calls, c)
-	p.call = 0
+	p.call = -1
 	return nil
 }
 
@@ -381,7 +380,7 @@ func (p *parser) locate(e *jsonError) {
 	s := scanner{data: p.data}
 	var walk func(level int) *jsonError
 	walk = func(level int) *jsonError {
-		p.call = 0
+		p.call = -1
 		s.space()
 		switch {
 		case level == len(path) || s.pos == len(s.data):
@@ -402,19 +401,19 @@ func (p *parser) locate(e *jsonError) {
 		before := 0 // calls
 		return s.array(func(i int) *jsonError {
 			if named {
-				p.call = i + 1
+				p.call = i
 				return s.value()
 			}
 			s.space()
 			if s.pos == len(s.data) || s.data[s.pos] != '{' {
 				return s.value()
 			}
-			p.call = 0
+			p.call = -1
 			return s.object(func(name []byte, _ int) *jsonError {
 				v, err := s.read(nil)
 				if err == nil && decoded(name) == "type" && v.raw[0] == '"' && isCall(decoded(v.raw)) {
-					before++
 					p.call = before
+					before++
 				}
 				return err
 			})

@@ -95,74 +95,74 @@ func TestParseCallsErrors(t *testing.T) {
 		path  string
 		says  string
 	}{
-		{`‸`, 0, "", "end of input"},
-		{`  ‸`, 0, "", "end of input"},
-		{`‸nope`, 0, "", "want a value"},
-		{"‸\ufeff[]", 0, "", "want a value"},
-		{`‸"text"`, 0, "", `a string, want an object with "calls"`},
-		{`‸7`, 0, "", "a number"},
-		{`‸null`, 0, "", "null"},
-		{`‸{}`, 0, "", "no calls"},
-		{`‸{"id":"c1","name":"read","arguments":{}}`, 0, "", "no calls"},
-		{`{"calls":[]} ‸{}`, 0, "", "after the end"},
-		{`{"calls":[]}‸,`, 0, "", "after the end"},
-		{`{"calls":‸null}`, 0, "/calls", "want an array"},
-		{`{"calls":‸{}}`, 0, "/calls", "want an array"},
-		{`{"calls":[],‸"calls":[]}`, 0, "/calls", "twice"},
-		{`{"calls":[],‸"note":1}`, 0, "/note", "unknown name"},
-		{`{"calls":[{"name":"a"},‸7]}`, 2, "/calls/1", "a number, want an object"},
-		{`{"calls":[{"name":"a"},‸{}]}`, 2, "/calls/1", "no name"},
-		{`{"calls":[{"name":"a"},‸{"name":""}]}`, 2, "/calls/1", "no name"},
-		{`{"calls":[{"name":"a"},‸{"name":null}]}`, 2, "/calls/1", "no name"},
-		{`{"calls":[{"name":"a"},{"name":‸["b"]}]}`, 2, "/calls/1/name", "an array, want a string"},
-		{`{"calls":[{"name":"a","id":‸7}]}`, 1, "/calls/0/id", "a number, want a string"},
-		{`{"calls":[{"name":"a","‸\ud800":7}]}`, 1, "/calls/0/\uFFFD", "unpaired surrogate"},
-		{`{"calls":[{"name":"a","id":"‸\udc00"}]}`, 1, "/calls/0/id", "unpaired surrogate"},
-		{`{"calls":[{"name":"a","arguments":"‸\ud800\u0041"}]}`, 1, "/calls/0/arguments", "unpaired surrogate"},
-		{`{"calls":[{"name":"a"},{"name":"b",‸"args":{}}]}`, 2, "/calls/1/args", "unknown name"},
-		{`{"calls":[{"name":"a",‸"n\u0061me":"b"}]}`, 1, "/calls/0/name", "twice"},
-		{`{"calls":[{"name":"a"},{"name":"b","arguments":{"x":‸}}]}`, 2, "/calls/1/arguments/x", "want a value"},
-		{`{"calls":[{"name":"a"},{"name":"b","arguments":"‸`, 2, "/calls/1/arguments", "end of input"},
-		{`{"calls":[{"name":"a"},{"name":"b"}‸`, 2, "/calls/1", "end of input"},
-		{`{"calls":[{"name":"a"} ‸{"name":"b"}]}`, 1, "/calls/0", "want a comma"},
-		{`{"calls":[{"name":"a"},‸]}`, 2, "/calls/1", "want a value"},
-		{`{"calls":[{"name":"a"}],"calls":[{"name":"b"},{"name":"c","id":‸x`, 2, "/calls/1/id", "want a value"},
-		{`{"calls":7,"calls":‸x`, 0, "/calls", "want a value"},
-		{`{"calls":[{"name":"a"}]‸`, 0, "", "end of input"},
-		{"{\"calls\":[{\"name\":\"a\"},{\"name\":\"b‸\xff\"}]}", 2, "/calls/1/name", "UTF-8"},
-		{"{\"calls\":[{\"name\":\"a\"},{\"name\":\"b‸\n\"}]}", 2, "/calls/1/name", "escaped"},
-		{`{"calls":[{"name":"‸\x"}]}`, 1, "/calls/0/name", "escape"},
-		{`{"calls":[{"name":"a","arguments":{"n":0‸1}}]}`, 1, "/calls/0/arguments", "want a comma"},
-		{`{"calls":[{"name":"a","arguments":{"n":-‸}}]}`, 1, "/calls/0/arguments/n", "digit"},
-		{`{"calls":[{"name":"a","arguments":{"n":1.‸}}]}`, 1, "/calls/0/arguments/n", "digit"},
-		{`{"calls":[{"name":"a","arguments":{"n":1e+‸}}]}`, 1, "/calls/0/arguments/n", "digit"},
-		{`{"calls":[{"name":"a","arguments":{‸n:1}}]}`, 1, "/calls/0/arguments", "name in quotes"},
-		{`{"calls":[{"name":"a","arguments":{"n" ‸1}}]}`, 1, "/calls/0/arguments", "colon"},
+		{`‸`, -1, "", "end of input"},
+		{`  ‸`, -1, "", "end of input"},
+		{`‸nope`, -1, "", "want a value"},
+		{"‸\ufeff[]", -1, "", "want a value"},
+		{`‸"text"`, -1, "", `a string, want an object with "calls"`},
+		{`‸7`, -1, "", "a number"},
+		{`‸null`, -1, "", "null"},
+		{`‸{}`, -1, "", "no calls"},
+		{`‸{"id":"c1","name":"read","arguments":{}}`, -1, "", "no calls"},
+		{`{"calls":[]} ‸{}`, -1, "", "after the end"},
+		{`{"calls":[]}‸,`, -1, "", "after the end"},
+		{`{"calls":‸null}`, -1, "/calls", "want an array"},
+		{`{"calls":‸{}}`, -1, "/calls", "want an array"},
+		{`{"calls":[],‸"calls":[]}`, -1, "/calls", "twice"},
+		{`{"calls":[],‸"note":1}`, -1, "/note", "unknown name"},
+		{`{"calls":[{"name":"a"},‸7]}`, 1, "/calls/1", "a number, want an object"},
+		{`{"calls":[{"name":"a"},‸{}]}`, 1, "/calls/1", "no name"},
+		{`{"calls":[{"name":"a"},‸{"name":""}]}`, 1, "/calls/1", "no name"},
+		{`{"calls":[{"name":"a"},‸{"name":null}]}`, 1, "/calls/1", "no name"},
+		{`{"calls":[{"name":"a"},{"name":‸["b"]}]}`, 1, "/calls/1/name", "an array, want a string"},
+		{`{"calls":[{"name":"a","id":‸7}]}`, 0, "/calls/0/id", "a number, want a string"},
+		{`{"calls":[{"name":"a","‸\ud800":7}]}`, 0, "/calls/0/\uFFFD", "unpaired surrogate"},
+		{`{"calls":[{"name":"a","id":"‸\udc00"}]}`, 0, "/calls/0/id", "unpaired surrogate"},
+		{`{"calls":[{"name":"a","arguments":"‸\ud800\u0041"}]}`, 0, "/calls/0/arguments", "unpaired surrogate"},
+		{`{"calls":[{"name":"a"},{"name":"b",‸"args":{}}]}`, 1, "/calls/1/args", "unknown name"},
+		{`{"calls":[{"name":"a",‸"n\u0061me":"b"}]}`, 0, "/calls/0/name", "twice"},
+		{`{"calls":[{"name":"a"},{"name":"b","arguments":{"x":‸}}]}`, 1, "/calls/1/arguments/x", "want a value"},
+		{`{"calls":[{"name":"a"},{"name":"b","arguments":"‸`, 1, "/calls/1/arguments", "end of input"},
+		{`{"calls":[{"name":"a"},{"name":"b"}‸`, 1, "/calls/1", "end of input"},
+		{`{"calls":[{"name":"a"} ‸{"name":"b"}]}`, 0, "/calls/0", "want a comma"},
+		{`{"calls":[{"name":"a"},‸]}`, 1, "/calls/1", "want a value"},
+		{`{"calls":[{"name":"a"}],"calls":[{"name":"b"},{"name":"c","id":‸x`, 1, "/calls/1/id", "want a value"},
+		{`{"calls":7,"calls":‸x`, -1, "/calls", "want a value"},
+		{`{"calls":[{"name":"a"}]‸`, -1, "", "end of input"},
+		{"{\"calls\":[{\"name\":\"a\"},{\"name\":\"b‸\xff\"}]}", 1, "/calls/1/name", "UTF-8"},
+		{"{\"calls\":[{\"name\":\"a\"},{\"name\":\"b‸\n\"}]}", 1, "/calls/1/name", "escaped"},
+		{`{"calls":[{"name":"‸\x"}]}`, 0, "/calls/0/name", "escape"},
+		{`{"calls":[{"name":"a","arguments":{"n":0‸1}}]}`, 0, "/calls/0/arguments", "want a comma"},
+		{`{"calls":[{"name":"a","arguments":{"n":-‸}}]}`, 0, "/calls/0/arguments/n", "digit"},
+		{`{"calls":[{"name":"a","arguments":{"n":1.‸}}]}`, 0, "/calls/0/arguments/n", "digit"},
+		{`{"calls":[{"name":"a","arguments":{"n":1e+‸}}]}`, 0, "/calls/0/arguments/n", "digit"},
+		{`{"calls":[{"name":"a","arguments":{‸n:1}}]}`, 0, "/calls/0/arguments", "name in quotes"},
+		{`{"calls":[{"name":"a","arguments":{"n" ‸1}}]}`, 0, "/calls/0/arguments", "colon"},
 
-		{`{"role":‸"user","content":[]}`, 0, "/role", "a message of the user"},
-		{`{"role":‸1,"content":[]}`, 0, "/role", "want a string"},
-		{`{"role":"assistant","function_call":‸{"name":"a","arguments":"{}"}}`, 0, "/function_call", "retired"},
-		{`{"role":"assistant","tool_calls":‸{}}`, 0, "/tool_calls", "want an array"},
-		{`{"role":"assistant","tool_calls":[‸{"id":"x"}]}`, 1, "/tool_calls/0", "no function"},
-		{`{"role":"assistant","tool_calls":[{"function":‸[]}]}`, 1, "/tool_calls/0/function", "want an object"},
-		{`{"role":"assistant","tool_calls":[{"function":‸{"arguments":"{}"}}]}`, 1, "/tool_calls/0/function", "no name"},
-		{`{"role":"assistant","tool_calls":[{"type":‸"custom","custom":{"name":"a","input":"x"}}]}`, 1, "/tool_calls/0/type", "custom"},
-		{`{"tool_calls":[{"function":{"name":"a"}},{"function":{"name":"b","arguments":{‸]}}]}`, 2, "/tool_calls/1/function/arguments", "name in quotes"},
-		{`‸{"role":"assistant","content":[{"type":"tool_use","name":"a"}],"tool_calls":[{"function":{"name":"a"}}]}`, 0, "", "both"},
-		{`‸{"output":[],"choices":[]}`, 0, "", "more than one"},
-		{`{"choices":‸[]}`, 0, "/choices", "no choice"},
-		{`{"choices":[{"message":{"role":"assistant"}},‸{}]}`, 0, "/choices/1", "more than one choice"},
-		{`{"choices":[‸{}]}`, 0, "/choices/0", "no message"},
-		{`{"choices":[{"message":{"tool_calls":[{"function":{"name":"a"}},{"function":{"name":‸}}]}}]}`, 2, "/choices/0/message/tool_calls/1/function/name", "want a value"},
+		{`{"role":‸"user","content":[]}`, -1, "/role", "a message of the user"},
+		{`{"role":‸1,"content":[]}`, -1, "/role", "want a string"},
+		{`{"role":"assistant","function_call":‸{"name":"a","arguments":"{}"}}`, -1, "/function_call", "retired"},
+		{`{"role":"assistant","tool_calls":‸{}}`, -1, "/tool_calls", "want an array"},
+		{`{"role":"assistant","tool_calls":[‸{"id":"x"}]}`, 0, "/tool_calls/0", "no function"},
+		{`{"role":"assistant","tool_calls":[{"function":‸[]}]}`, 0, "/tool_calls/0/function", "want an object"},
+		{`{"role":"assistant","tool_calls":[{"function":‸{"arguments":"{}"}}]}`, 0, "/tool_calls/0/function", "no name"},
+		{`{"role":"assistant","tool_calls":[{"type":‸"custom","custom":{"name":"a","input":"x"}}]}`, 0, "/tool_calls/0/type", "custom"},
+		{`{"tool_calls":[{"function":{"name":"a"}},{"function":{"name":"b","arguments":{‸]}}]}`, 1, "/tool_calls/1/function/arguments", "name in quotes"},
+		{`‸{"role":"assistant","content":[{"type":"tool_use","name":"a"}],"tool_calls":[{"function":{"name":"a"}}]}`, -1, "", "both"},
+		{`‸{"output":[],"choices":[]}`, -1, "", "more than one"},
+		{`{"choices":‸[]}`, -1, "/choices", "no choice"},
+		{`{"choices":[{"message":{"role":"assistant"}},‸{}]}`, -1, "/choices/1", "more than one choice"},
+		{`{"choices":[‸{}]}`, -1, "/choices/0", "no message"},
+		{`{"choices":[{"message":{"tool_calls":[{"function":{"name":"a"}},{"function":{"name":‸}}]}}]}`, 1, "/choices/0/message/tool_calls/1/function/name", "want a value"},
 
-		{`{"output":[{"type":"reasoning"},{"type":"function_call","name":"a"},‸{"type":"function_call"}]}`, 2, "/output/2", "no name"},
-		{`{"output":[{"type":"reasoning"},{"type":"function_call","name":"a"},{"type":"function_call","name":"b","arguments":"‸`, 2, "/output/2/arguments", "end of input"},
-		{`{"output":[{"type":"reasoning","text":‸`, 0, "/output/0/text", "want a value"},
-		{`{"output":[‸{"name":"a"}]}`, 0, "/output/0", "no type"},
-		{`{"output":[‸{"type":"custom_tool_call","call_id":"c","name":"a","input":"x"}]}`, 1, "/output/0", "free text"},
-		{`[{"type":"tool_use","name":"a","input":{}},{"type":"tool_use","name":‸{}}]`, 2, "/1/name", "an object, want a string"},
-		{`{"content":[‸"text"]}`, 0, "/content/0", "want an object"},
-		{`{"content":‸{}}`, 0, "/content", "want an array"},
+		{`{"output":[{"type":"reasoning"},{"type":"function_call","name":"a"},‸{"type":"function_call"}]}`, 1, "/output/2", "no name"},
+		{`{"output":[{"type":"reasoning"},{"type":"function_call","name":"a"},{"type":"function_call","name":"b","arguments":"‸`, 1, "/output/2/arguments", "end of input"},
+		{`{"output":[{"type":"reasoning","text":‸`, -1, "/output/0/text", "want a value"},
+		{`{"output":[‸{"name":"a"}]}`, -1, "/output/0", "no type"},
+		{`{"output":[‸{"type":"custom_tool_call","call_id":"c","name":"a","input":"x"}]}`, 0, "/output/0", "free text"},
+		{`[{"type":"tool_use","name":"a","input":{}},{"type":"tool_use","name":‸{}}]`, 1, "/1/name", "an object, want a string"},
+		{`{"content":[‸"text"]}`, -1, "/content/0", "want an object"},
+		{`{"content":‸{}}`, -1, "/content", "want an array"},
 	} {
 		before, after, marked := strings.Cut(c.batch, "‸")
 		require.True(t, marked)
@@ -179,7 +179,7 @@ func TestParseCallsErrors(t *testing.T) {
 
 func TestParseErrorText(t *testing.T) {
 	_, err := tool.ParseCalls([]byte(`{"calls":[{"name":"a"},{"name":7}]}`))
-	assert.EqualError(t, err, "batch: call 2, /calls/1/name, byte 31: it is a number, want a string")
+	assert.EqualError(t, err, "batch: call 2, byte 31, /calls/1/name: it is a number, want a string")
 	_, err = tool.ParseCalls([]byte(`nope`))
 	assert.EqualError(t, err, "batch: byte 0: unexpected 'n', want a value")
 }
@@ -199,7 +199,10 @@ func TestParseCallsHostile(t *testing.T) {
 			assert.Less(t, e.Offset, 10_000)
 			assert.Less(t, len(err.Error()), 1000)
 			if name == "within" {
-				assert.Equal(t, 1, e.Call)
+				assert.Equal(t, 0, e.Call)
+				assert.Contains(t, err.Error(), "batch: call 1, byte ")
+				assert.Contains(t, err.Error(), ", /calls/0/arguments/0/0/0")
+				assert.Contains(t, err.Error(), "/0/0/0: nested", "both ends of the path")
 			}
 		})
 	}
@@ -251,7 +254,7 @@ func FuzzParseCalls(f *testing.F) {
 			require.Nil(t, calls)
 			require.GreaterOrEqual(t, e.Offset, 0)
 			require.LessOrEqual(t, e.Offset, len(data))
-			require.GreaterOrEqual(t, e.Call, 0)
+			require.GreaterOrEqual(t, e.Call, -1)
 			return
 		}
 		require.True(t, json.Valid(data), "accepted what encoding/json does not")

@@ -43,6 +43,9 @@ type Spec[In, Out any] struct {
 	// Claims returns the resources that a call with these arguments uses while it runs; none, if nothing that it
 	// touches can be shared. An error, or a claim with an empty key, makes the call exclusive, whatever Safe returned;
 	// it is not a result, since the body has its own say. The claims of an exclusive call play no part in a plan.
+	//
+	// The same arguments should give the claims in the same order: the same ones in another order count as a change of
+	// the classification, and cost planning anew. The slice that it returns is copied.
 	Claims func(In) ([]plan.Claim, error)
 
 	// Body does the work. It must return soon after its context is done. An error is the call's result, marked as an

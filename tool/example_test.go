@@ -180,5 +180,5 @@ func ExampleParseCalls() {
 	// toolu_1 read {"title": "todo"}
 	// toolu_2 read {"title": "done"}
 	// <nil>
-	// batch: call 2, /calls/1, byte 29: it has no name
+	// batch: call 2, byte 29, /calls/1: it has no name
 }

@@ -57,7 +57,8 @@ func (j *Job) Run(ctx context.Context) exec.Outcome {
 	return exec.Outcome{Value: j.prepared.dispatch(ctx)}
 }
 
-// Settled makes the result of the outcome.
+// Settled makes the result of the outcome. An error that is none of the lane's, but of a Run that a host put in the place
+// of the Job's, is the tool's own.
 func (j *Job) Settled(_ context.Context, o exec.Outcome) error {
 	var (
 		panicking *exec.PanicError
@@ -76,7 +77,7 @@ func (j *Job) Settled(_ context.Context, o exec.Outcome) error {
 		j.Result = abandoned(name, lost.Cause)
 	case errors.As(o.Err, &notStart):
 		j.Result = notRun(name, notStart.Cause)
-	case o.Err != nil: // of a Run that a host put in the place of this one: an error is data
+	case o.Err != nil:
 		j.Result = failed(o.Err)
 	default:
 		r, ok := o.Value.(Result)

@@ -27,12 +27,14 @@ type jsonError struct {
 	what   string
 }
 
-func (e *jsonError) Error() string {
-	where := ""
-	if len(e.path) > 0 {
-		where = bounded(e.pointer(), maxProblem/2) + ", "
+func (e *jsonError) Error() string { return place(e.offset, e.pointer()) + e.what }
+
+// place says where in a JSON text something is wrong, in front of what it is.
+func place(offset int, path string) string {
+	if path != "" {
+		path = ", " + ends(path, maxProblem/2)
 	}
-	return fmt.Sprintf("%sbyte %d: %s", where, e.offset, e.what)
+	return fmt.Sprintf("byte %d%s: ", offset, path)
 }
 
 func (e *jsonError) pointer() string {
@@ -43,12 +45,15 @@ func (e *jsonError) pointer() string {
 
 // checkJSON reports the first reason why data is not exactly one JSON value that every reader understands alike.
 func checkJSON(data []byte) error {
-	return scanWhole(data, true)
+	if err := scanWhole(data, true); err != nil {
+		return err
+	}
+	return nil
 }
 
 // scanWhole checks that data is one JSON value and nothing else. Only if exact it also refuses what is well-formed but
 // ambiguous or out of all proportion: repeated names, unpaired surrogates, numbers of a thousand digits.
-func scanWhole(data []byte, exact bool) error {
+func scanWhole(data []byte, exact bool) *jsonError {
 	s := scanner{data: data, exact: exact}
 	if err := s.value(); err != nil {
 		return err
@@ -395,6 +400,16 @@ func bounded(s string, n int) string {
 		text += fmt.Sprintf("… (%d bytes more)", len(s)-len(cut))
 	}
 	return text
+}
+
+// ends cuts the middle out of s if it is longer than n bytes. Where a path begins and what it arrives at says more than
+// the way between.
+func ends(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	head, tail := s[:n/2], s[len(s)-n/2:]
+	return strings.ToValidUTF8(head, "") + "…" + strings.ToValidUTF8(tail, "")
 }
 
 // quoted is a name from outside, fit for a sentence.
