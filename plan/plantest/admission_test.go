@@ -306,8 +306,12 @@ func TestExploreVisitsEveryState(t *testing.T) {
 			assert.Equal(t, tt.want, n)
 		})
 	}
-	_, err := Explore(NewKeyed, Exploration{Calls: 9})
-	assert.Error(t, err)
+	for _, e := range []Exploration{ // more than it can tell apart, or nothing that could go wrong
+		{Calls: 9}, {Calls: 1, Alphabet: make([]plan.Call, 257)}, {Calls: 1, Alphabet: []plan.Call{}},
+	} {
+		_, err := Explore(NewKeyed, e)
+		assert.Error(t, err)
+	}
 	n, err := Explore(NewKeyed, Exploration{})
 	assert.NoError(t, err)
 	assert.Zero(t, n)

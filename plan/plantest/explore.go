@@ -2,6 +2,7 @@ package plantest
 
 import (
 	"errors"
+	"fmt"
 	"hash/maphash"
 	"runtime"
 	"runtime/debug"
@@ -28,12 +29,14 @@ type Machine interface {
 // An Exploration says how far [Explore] goes. The zero value looks at nothing; set Calls and Contracts.
 type Exploration struct {
 	Calls      int            // the most calls in a batch; at most 8
-	Alphabet   []plan.Call    // what batches are made of; nil means [Alphabet]
+	Alphabet   []plan.Call    // what batches are made of, at most 256 calls; nil means [Alphabet]
 	Contracts  Contract       // those of A1 to A9 that the admission claims; with A8 also streams, not only batches
 	Reclassify int            // how many starts may come with another class than the call had
 	Skip       int            // how many calls may be settled before they start
 	Like       func() Machine // if set, an admission that must give the same answers, such as [NewRolling]
 }
+
+const manyClasses = 1 << 8 // a class is a byte
 
 // Explore walks every state that an admission can reach: every batch over the alphabet from the smallest up, every order
 // of submitting, starting, settling and committing, each distinct state once. It returns how many states it looked at
@@ -42,8 +45,13 @@ func Explore(open func() Machine, e Exploration) (states int, err error) {
 	if e.Alphabet == nil {
 		e.Alphabet = Alphabet()
 	}
-	if e.Calls > 8 {
+	switch {
+	case e.Calls > 8:
 		return 0, errors.New("plantest: cannot explore batches of more than 8 calls")
+	case e.Calls > 0 && len(e.Alphabet) == 0:
+		return 0, errors.New("plantest: cannot explore batches over no calls")
+	case len(e.Alphabet) > manyClasses:
+		return 0, fmt.Errorf("plantest: cannot explore batches over more than %d calls", manyClasses)
 	}
 	t := newTable(e.Alphabet)
 	for n := 1; n <= e.Calls && err == nil; n++ {
