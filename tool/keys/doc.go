@@ -30,6 +30,6 @@
 // # What it may touch
 //
 // Key and everything built on it look at names: they examine directory entries and read links, and never open a
-// file, so they may be called by a tool's Claims function. Only [OpenRoot] may create a file, to probe with, and
-// removes it before it returns.
+// file, so they may be called by a tool's Claims function. Only [OpenRoot] may create a file, to probe with if the names
+// that are there cannot tell, and removes it before it returns.
 package keys

@@ -6,38 +6,81 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 )
 
-// probe finds out which spellings the file system of dir takes for one name, asking same whether two names in a directory
-// are one file.
-func probe(dir string, same func(dir, a, b string) bool) folding {
-	found := usual()
-	tag := ".keywave-probe-" + strings.ToLower(rand.Text())
-	if name := tag + "-a"; create(dir, name) {
-		found.letters = same(dir, name, strings.ToUpper(name))
-		remove(dir, name)
-	} else if f, ok := existing(dir, swapCase, same); ok {
-		found.letters = f
-	}
-	if name := tag + "-\u00e9"; create(dir, name) {
-		found.unicode = same(dir, name, norm.NFD.String(name))
-		found.ignorable = same(dir, name, name+"\u200d")
-		remove(dir, name)
-	} else if f, ok := existing(dir, swapForm, same); ok {
-		found.unicode = f
-	}
-	return found
+// A probe finds out which spellings the file system of a directory takes for one name. Names that are there already
+// are the first thing it looks at, and it creates one only if none of them can tell.
+type probe struct {
+	dir   string // real
+	names []string
+	same  func(dir, a, b string) bool // whether two names in a directory are one file; a missing one is none
 }
 
-// usual is what to expect where nothing can be probed.
-func usual() folding {
-	return folding{
-		letters: runtime.GOOS == "windows" || runtime.GOOS == "darwin" || runtime.GOOS == "ios",
-		unicode: runtime.GOOS == "darwin" || runtime.GOOS == "ios",
+func newProbe(dir string, same func(dir, a, b string) bool) probe {
+	p := probe{dir: dir, same: same}
+	if d, err := os.Open(dir); err == nil {
+		p.names, _ = d.Readdirnames(256)
+		d.Close()
 	}
+	return p
+}
+
+// letters reports whether letter case does not count.
+func (p probe) letters() bool {
+	return p.folds(swapCase, "-a", runtime.GOOS == "windows" || runtime.GOOS == "darwin" || runtime.GOOS == "ios")
+}
+
+// forms reports whether the Unicode form does not count.
+func (p probe) forms() bool {
+	return p.folds(swapForm, "-\u00e9", runtime.GOOS == "darwin" || runtime.GOOS == "ios")
+}
+
+// ignorable reports whether code points that show nothing do not count.
+func (p probe) ignorable() bool {
+	return p.folds(join, "-a", false)
+}
+
+// folds reports whether a name and what respell makes of it are one file. It goes by a name in the directory, by one that
+// it creates there, with an ending that can be respelt, by the name of the directory in its parent, which may be of
+// another file system, or by what is usual.
+func (p probe) folds(respell func(string) string, ending string, usual bool) bool {
+	if one, ok := p.existing(respell); ok {
+		return one
+	}
+	if name := ".keywave-probe-" + strings.ToLower(rand.Text()) + ending; create(p.dir, name) {
+		defer os.Remove(filepath.Join(p.dir, name))
+		return p.same(p.dir, name, respell(name))
+	}
+	parent, base := filepath.Split(p.dir)
+	if other := respell(base); other != base {
+		return p.same(parent, base, other)
+	}
+	return usual
+}
+
+// existing asks the names that are there. One that was removed meanwhile tells nothing, and so does a long one, whose
+// other spelling may be too long for a name.
+func (p probe) existing(respell func(string) string) (one, ok bool) {
+	there := make(map[string]bool, len(p.names))
+	for _, n := range p.names {
+		there[n] = true
+	}
+	for _, n := range p.names {
+		other := respell(n)
+		if other == n || there[other] || len(n) > 100 {
+			continue
+		}
+		if p.same(p.dir, n, other) {
+			return true, true
+		}
+		if p.same(p.dir, n, n) {
+			return false, true
+		}
+	}
+	return false, false
 }
 
 func create(dir, name string) bool {
@@ -47,31 +90,6 @@ func create(dir, name string) bool {
 	}
 	f.Close()
 	return true
-}
-
-func remove(dir, name string) { os.Remove(filepath.Join(dir, name)) }
-
-// existing looks for an entry of dir, or dir itself in its parent, under another spelling.
-func existing(dir string, respell func(string) string, same func(dir, a, b string) bool) (one, ok bool) {
-	var names []string
-	if d, err := os.Open(dir); err == nil {
-		names, _ = d.Readdirnames(256)
-		d.Close()
-	}
-	there := make(map[string]bool, len(names))
-	for _, n := range names {
-		there[n] = true
-	}
-	for _, n := range names {
-		if other := respell(n); other != n && !there[other] {
-			return same(dir, n, other), true
-		}
-	}
-	parent, base := filepath.Split(dir)
-	if other := respell(base); other != base {
-		return same(parent, base, other), true
-	}
-	return false, false
 }
 
 // sameFile reports whether two names in dir are one file.
@@ -84,18 +102,42 @@ func sameFile(dir, a, b string) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
+// Not every file system folds every name: some know an older Unicode, and some take what they cannot read for bytes. So a
+// name is respelt only if all that fold at all agree about it, and is otherwise left as it is.
+
+// swapCase changes the case of the letters of an ASCII name.
 func swapCase(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsUpper(r) {
-			return unicode.ToLower(r)
+	if !isASCII(s) {
+		return s
+	}
+	b := []byte(s)
+	for i, c := range b {
+		if 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' {
+			b[i] ^= 'a' - 'A'
 		}
-		return unicode.ToUpper(r)
-	}, s)
+	}
+	return string(b)
 }
 
+// join adds what shows nothing, a zero-width joiner, to an ASCII name.
+func join(s string) string {
+	if !isASCII(s) {
+		return s
+	}
+	return s + "\u200d"
+}
+
+// swapForm composes or decomposes the accented letters of a Latin name.
 func swapForm(s string) string {
+	if strings.ContainsFunc(s, func(r rune) bool { return r >= '\u0370' }) { // as U+FFFD is, for what is not UTF-8
+		return s
+	}
 	if d := norm.NFD.String(s); d != s {
 		return d
 	}
 	return norm.NFC.String(s)
+}
+
+func isASCII(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf })
 }

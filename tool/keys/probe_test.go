@@ -3,8 +3,10 @@ package keys
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -21,48 +23,101 @@ func asOn(f folding) func(dir, a, b string) bool {
 	}
 }
 
+var foldings = []folding{
+	{}, {letters: true}, {unicode: true}, {letters: true, unicode: true}, {letters: true, unicode: true, ignorable: true},
+}
+
+// probed is what a probe finds out in dir on a file system that folds as f does.
+func probed(dir string, f folding) folding {
+	p := newProbe(dir, asOn(f))
+	return folding{letters: p.letters(), unicode: p.forms(), ignorable: p.ignorable()}
+}
+
 func TestProbeFindsOutAndLeavesNothing(t *testing.T) {
-	for _, want := range []folding{{}, {letters: true}, {unicode: true}, {letters: true, unicode: true}, {letters: true, unicode: true, ignorable: true}} {
+	for _, want := range foldings {
 		dir := t.TempDir()
-		assert.Equal(t, want, probe(dir, asOn(want)))
+		assert.Equal(t, want, probed(dir, want))
 		left, err := os.ReadDir(dir)
 		require.NoError(t, err)
 		assert.Empty(t, left)
 	}
 }
 
-func TestProbeWithoutWriting(t *testing.T) {
-	// What may not be created is looked for among the names that are there.
-	insensitive, sensitive := asOn(folding{letters: true, unicode: true}), asOn(folding{})
+// Names that are there are asked first, and where they can tell nothing is created.
+func TestProbeGoesByTheNamesThatAreThere(t *testing.T) {
 	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "caf\u00e9"), nil, 0o600))
-	for _, respell := range []func(string) string{swapCase, swapForm} {
-		one, ok := existing(dir, respell, insensitive)
-		assert.True(t, ok)
-		assert.True(t, one)
-		one, ok = existing(dir, respell, sensitive)
-		assert.True(t, ok)
-		assert.False(t, one)
+	for _, name := range []string{"\u00df", "\u304b\u3099", "123", "caf\u00e9", "Makefile"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
 	}
-	// An empty directory still has a name of its own.
-	dir = filepath.Join(t.TempDir(), "Name")
-	require.NoError(t, os.Mkdir(dir, 0o700))
-	one, ok := existing(dir, swapCase, insensitive)
+	unchanged := stamp(t, dir)
+	for _, want := range foldings {
+		assert.Equal(t, want, probed(dir, want))
+	}
+	unchanged()
+	_, err := OpenRoot(dir)
+	require.NoError(t, err)
+	unchanged()
+}
+
+// stamp gives dir a time of long ago, and returns a check that nothing was created in it or removed from it since.
+func stamp(t *testing.T, dir string) (unchanged func()) {
+	then := time.Unix(1e9, 0)
+	require.NoError(t, os.Chtimes(dir, then, then))
+	return func() {
+		t.Helper()
+		info, err := os.Stat(dir)
+		require.NoError(t, err)
+		assert.Equal(t, then.Unix(), info.ModTime().Unix())
+	}
+}
+
+// A name that is gone, or that not all file systems would fold, tells nothing.
+func TestProbeNamesThatCannotTell(t *testing.T) {
+	same := func(_, a, b string) bool { return a == b && a != "gone" }
+	for _, names := range [][]string{
+		{"gone"}, {"1"}, {"\xffa"}, {"\u00e9a"}, {strings.Repeat("a", 101)}, {"a", "A"},
+	} {
+		_, ok := probe{names: names, same: same}.existing(swapCase)
+		assert.False(t, ok, names)
+	}
+	one, ok := probe{names: []string{"gone", "a"}, same: same}.existing(swapCase)
 	assert.True(t, ok)
-	assert.True(t, one)
-	_, ok = existing(dir, swapForm, insensitive)
-	assert.False(t, ok, "nothing to go by")
+	assert.False(t, one)
+	assert.Equal(t, "\u00e9", join("\u00e9"))
+	for _, name := range []string{"a", "\u304c", "\u212b", "\xff\u00e9"} {
+		assert.Equal(t, name, swapForm(name))
+	}
+}
+
+func TestProbeWhereNothingCanBeCreated(t *testing.T) {
+	// A directory that is gone takes no new name, as one does that may not be written to. Its own name can still be asked for.
+	parent := t.TempDir()
+	named := func(f folding) func(dir, a, b string) bool {
+		return func(dir, a, b string) bool { return filepath.Clean(dir) == parent && f.name(a) == f.name(b) }
+	}
+	for _, want := range foldings {
+		p := newProbe(filepath.Join(parent, "Caf\u00e9"), named(want))
+		assert.Equal(t, want.unicode, p.forms())
+		p = newProbe(filepath.Join(parent, "Name"), named(want))
+		assert.Equal(t, want.letters, p.letters())
+		assert.Equal(t, want.ignorable, p.ignorable())
+	}
+	p := newProbe(filepath.Join(parent, "1"), named(folding{}))
+	assert.Equal(t, runtime.GOOS == "windows" || runtime.GOOS == "darwin" || runtime.GOOS == "ios", p.letters())
+	assert.Equal(t, runtime.GOOS == "darwin" || runtime.GOOS == "ios", p.forms())
 }
 
 func TestOpenRootWithAPolicyCreatesNothing(t *testing.T) {
 	dir := t.TempDir()
-	before, err := os.Stat(dir)
+	unchanged := stamp(t, dir)
+	_, err := OpenRoot(dir, FoldCase(true), FoldUnicode(true))
 	require.NoError(t, err)
-	_, err = OpenRoot(dir, FoldCase(true), FoldUnicode(true))
+	unchanged()
+	_, err = OpenRoot(dir)
 	require.NoError(t, err)
-	after, err := os.Stat(dir)
+	info, err := os.Stat(dir)
 	require.NoError(t, err)
-	assert.Equal(t, before.ModTime(), after.ModTime())
+	assert.NotEqual(t, int64(1e9), info.ModTime().Unix(), "an empty directory tells nothing: there the stamp shows the probe")
 }
 
 // TestFoldingIsIdempotent: folding what is folded changes nothing, equal names stay equal in every form and case, and bytes that

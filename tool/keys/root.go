@@ -55,10 +55,11 @@ type policy struct {
 
 // OpenRoot returns the root at dir, which must be a directory that exists. Links in dir itself are resolved now, once.
 //
-// What [FoldCase] and [FoldUnicode] leave open is probed: OpenRoot creates a file with a random name in dir, looks for
-// it under other spellings and removes it. Where it may not create one it looks for names that are already there
-// under other spellings, and what that does not show either it takes to be as is usual on the operating system.
-// With both options OpenRoot creates nothing.
+// What [FoldCase] and [FoldUnicode] leave open is probed: OpenRoot looks for names that are in dir under other spellings.
+// Where none of them can tell, as in an empty directory, or, of Unicode forms, in one without an accented letter in any
+// name, it creates a file with a random name, looks for that under another spelling and removes it. Where it may not
+// create one either it goes by the name of dir itself, or by what is usual on the operating system. With both options
+// OpenRoot creates nothing.
 func OpenRoot(dir string, opts ...Option) (*Root, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -80,12 +81,12 @@ func OpenRoot(dir string, opts ...Option) (*Root, error) {
 		opt(&p)
 	}
 	if !p.lettersKnown || !p.unicodeKnown {
-		found := probe(real, sameFile)
+		probe := newProbe(real, sameFile)
 		if !p.lettersKnown {
-			p.fold.letters = found.letters
+			p.fold.letters = probe.letters()
 		}
 		if !p.unicodeKnown {
-			p.fold.unicode, p.fold.ignorable = found.unicode, found.ignorable
+			p.fold.unicode, p.fold.ignorable = probe.forms(), probe.ignorable()
 		}
 	}
 	return &Root{dir: real, depth: len(split(real)), key: p.fold.key(real), fold: p.fold}, nil

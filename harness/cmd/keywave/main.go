@@ -66,7 +66,7 @@ func file(f *os.File) stream {
 }
 
 type commandLine struct {
-	Plan    planCommand    `cmd:"" help:"Show which calls of a batch may run at the same time, and why. Runs nothing."`
+	Plan    planCommand    `cmd:"" help:"Show which calls of a batch may run at the same time, and why. Runs none of them."`
 	Run     runCommand     `cmd:"" help:"Run a batch with the file tools in a directory."`
 	Demo    demoCommand    `cmd:"" help:"Run one realistic turn of a model in five ways, and prove that they agree."`
 	Version versionCommand `cmd:"" help:"Print the version and leave."`

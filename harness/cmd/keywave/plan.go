@@ -23,6 +23,8 @@ func (c *planCommand) Help() string {
 the same time. The default plan keeps the order of all calls that conflict and has as few waves as that allows.
 
 The claims are those of the file tools on --dir. A call of a tool that is not one of them runs alone.
+To find out which spellings of a name the file system takes for one file, plan looks at the names in --dir, and if they
+cannot tell creates a file there, looks for it under other spellings and removes it.
 
 --format json prints {"planner", "waves": [[call, ...], ...], "calls": [{"index", "id", "name", "exclusive", "claims":
 [{"key", "access", "tree"}], "wave", "rule", "by", "reason"}], "inversions": [{"call", "before"}]}. Calls and waves count
