@@ -202,10 +202,10 @@ func (d *demo) showPlan(b *batch) {
 	d.say("")
 	d.para(plain, "The plan of keywave has %s. Every two calls that conflict keep their order.", count(len(ordered.plan.Waves()), "wave"))
 	d.para(plain, "First-fit, the classic greedy plan, has %s, and does not keep it:", count(len(firstFit.plan.Waves()), "wave"))
-	inversions := firstFit.inversions()
+	found := firstFit.inversions()
 	for j := range b.calls {
 		var before []int
-		for _, x := range inversions {
+		for _, x := range found.first {
 			if x.Call == j {
 				before = append(before, x.Before)
 			}

@@ -19,7 +19,7 @@ type planCommand struct {
 }
 
 func (c *planCommand) Help() string {
-	return `Every call gets a wave and the reason for it. Waves run one after another; the calls of one wave may run at
+	return fmt.Sprintf(`Every call gets a wave and the reason for it. Waves run one after another; the calls of one wave may run at
 the same time. The default plan keeps the order of all calls that conflict and has as few waves as that allows.
 
 The claims are those of the file tools on --dir. A call of a tool that is not one of them runs alone.
@@ -27,9 +27,10 @@ To find out which spellings of a name the file system takes for one file, plan l
 cannot tell creates a file there, looks for it under other spellings and removes it.
 
 --format json prints {"planner", "waves": [[call, ...], ...], "calls": [{"index", "id", "name", "exclusive", "claims":
-[{"key", "access", "tree"}], "wave", "rule", "by", "reason"}], "inversions": [{"call", "before"}]}. Calls and waves count
-from 0 in it; "by" is the call that decided, or absent; an inversion is a call that runs before an earlier one that it
-conflicts with.`
+[{"key", "access", "tree"}], "wave", "rule", "by", "reason"}], "inversions": [{"call", "before"}], "inversionCount",
+"compared"}. Calls and waves count from 0 in it; "by" is the call that decided, or absent; an inversion is a call that
+runs before an earlier one that it conflicts with. Of "inversionCount" the first %d are there. They are looked for
+among the first "compared" calls, which are all unless there are more than %d and some are out of order.`, mostShown, mostCompared)
 }
 
 func (c *planCommand) Run(ctx context.Context, h host) error {
@@ -120,15 +121,31 @@ type inversion struct {
 	Before int `json:"before"`
 }
 
-func (v planned) inversions() []inversion {
-	found := []inversion{}
-	if !v.firstFit { // Ordered has none
+// Bounds of the inversions, of which n calls can have n².
+const (
+	mostShown    = 20   // inversions that are listed
+	mostCompared = 2000 // calls that are compared, each with all before it
+)
+
+// inversions are those among the first calls of a plan, by call.
+type inversions struct {
+	first []inversion // of count
+	count int
+	among int // calls: all of them, or as many as are compared
+}
+
+func (v planned) inversions() inversions {
+	found := inversions{first: []inversion{}, among: len(v.calls)}
+	if plan.VerifyOrdered(v.claims, v.plan) == nil { // as it is of every ordered plan
 		return found
 	}
-	for j := range v.claims {
+	found.among = min(len(v.calls), mostCompared)
+	for j := range found.among {
 		for i := range j {
 			if v.plan.WaveOf(j) < v.plan.WaveOf(i) && plan.Conflict(v.claims[i], v.claims[j]) {
-				found = append(found, inversion{j, i})
+				if found.count++; found.count <= mostShown {
+					found.first = append(found.first, inversion{j, i})
+				}
 			}
 		}
 	}
@@ -156,11 +173,18 @@ func (v planned) table(width int, p painter) string {
 		}
 		return cell
 	}))
-	if list := v.inversions(); len(list) > 0 {
+	found := v.inversions()
+	if found.count > 0 || found.among < len(v.calls) {
 		b.WriteByte('\n')
-		for _, x := range list {
-			fmt.Fprintf(&b, "%s\n", p.warm(fmt.Sprintf("! call %d runs before call %d, which it conflicts with", x.Call+1, x.Before+1)))
-		}
+	}
+	for _, x := range found.first {
+		fmt.Fprintf(&b, "%s\n", p.warm(fmt.Sprintf("! call %d runs before call %d, which it conflicts with", x.Call+1, x.Before+1)))
+	}
+	if more := found.count - len(found.first); more > 0 {
+		fmt.Fprintf(&b, "%s\n", p.warm(fmt.Sprintf("! and %d more", more)))
+	}
+	if found.among < len(v.calls) {
+		fmt.Fprintf(&b, "only the first %d calls were compared with each other\n", found.among)
 	}
 	return b.String()
 }
@@ -189,6 +213,8 @@ type planJSON struct {
 	Waves      [][]int       `json:"waves"`
 	Calls      []plannedJSON `json:"calls"`
 	Inversions []inversion   `json:"inversions"`
+	Count      int           `json:"inversionCount"`
+	Compared   int           `json:"compared"`
 }
 
 type plannedJSON struct {
@@ -210,7 +236,11 @@ type claimJSON struct {
 }
 
 func (v planned) json() planJSON {
-	out := planJSON{Planner: v.planner(), Waves: v.plan.Waves(), Calls: []plannedJSON{}, Inversions: v.inversions()}
+	found := v.inversions()
+	out := planJSON{
+		Planner: v.planner(), Waves: v.plan.Waves(), Calls: []plannedJSON{},
+		Inversions: found.first, Count: found.count, Compared: found.among,
+	}
 	if out.Waves == nil {
 		out.Waves = [][]int{}
 	}

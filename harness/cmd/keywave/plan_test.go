@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -73,6 +74,51 @@ func TestPlanRunsNothing(t *testing.T) {
 	code, _, _ := keywave(t, `{"calls":[{"name":"write","arguments":{"path":"b","content":"x"}},{"name":"remove","arguments":{"path":"a"}}]}`, "plan", "-", "--dir", dir)
 	assert.Equal(t, exitDone, code)
 	assert.Equal(t, map[string]string{"a": "1"}, contents(t, dir))
+}
+
+// A batch can have as many inversions as pairs of calls.
+func TestPlanManyInversions(t *testing.T) {
+	// Writes of a, an exclusive call, and as many writes of b, which join the first waves in front of the exclusive call.
+	batch := func(n int) string {
+		call := func(path string) string { return `{"name":"write","arguments":{"path":"` + path + `","content":"x"}}` }
+		calls := slices.Repeat([]string{call("a")}, n)
+		calls = append(calls, `{"name":"deploy","arguments":{}}`)
+		calls = append(calls, slices.Repeat([]string{call("b")}, n)...)
+		return `{"calls":[` + strings.Join(calls, ",") + `]}`
+	}
+	dir := workDir(t, nil)
+	run := func(n int, args ...string) string {
+		code, out, errOut := keywave(t, batch(n), append([]string{"plan", "-", "--dir", dir, "--first-fit"}, args...)...)
+		require.Equal(t, exitDone, code, errOut)
+		return out
+	}
+	out := run(20)
+	assert.Equal(t, 20, strings.Count(out, "! call"))
+	assert.NotContains(t, out, "more")
+	assert.NotContains(t, out, "compared")
+	out = run(100)
+	assert.Equal(t, 20, strings.Count(out, "! call"))
+	assert.Contains(t, out, "! call 121 runs before call 101, which it conflicts with\n! and 80 more\n")
+
+	var got planJSON
+	require.NoError(t, json.Unmarshal([]byte(run(100, "--format=json")), &got))
+	assert.Len(t, got.Inversions, 20)
+	assert.Equal(t, inversion{101, 100}, got.Inversions[0])
+	assert.Equal(t, 100, got.Count)
+	assert.Equal(t, 201, got.Compared)
+
+	require.NoError(t, json.Unmarshal([]byte(run(1500, "--format=json")), &got))
+	assert.Equal(t, 2000-1501, got.Count)
+	assert.Equal(t, 2000, got.Compared)
+	assert.True(t, strings.HasSuffix(run(1500), "! and 479 more\nonly the first 2000 calls were compared with each other\n"))
+
+	// A plan in order takes no comparing.
+	var ordered planJSON
+	code, out, _ := keywave(t, batch(1500), "plan", "-", "--dir", dir, "--format=json")
+	require.Equal(t, exitDone, code)
+	require.NoError(t, json.Unmarshal([]byte(out), &ordered))
+	assert.Empty(t, ordered.Inversions)
+	assert.Equal(t, 3001, ordered.Compared)
 }
 
 func TestSubject(t *testing.T) {
