@@ -15,7 +15,8 @@ import "fmt"
 type Admission interface {
 	// Submit adds the next call and returns its index. The claims are kept, not copied.
 	Submit(c Call) int
-	// Next returns the lowest call above after that may start now; with after -1, of all.
+	// Next returns the lowest call above after that may start now; with after -1, of all. Only a caller that has to
+	// pass over a call, such as one that somebody must approve first, needs another after: that call.
 	Next(after int) (i int, ok bool)
 	// Start reports that call i, classified this moment as c, is about to start. True: it has started. False: as c
 	// is, it must wait after all; c is recorded and Next will offer i again when it may start.
@@ -25,7 +26,8 @@ type Admission interface {
 	// Commit reports that the result of i is committed.
 	Commit(i int)
 	// Blocked says what keeps call i from starting. It is false for a call that may start now, has started, is
-	// skipped or was never submitted.
+	// skipped or was never submitted. A lane that is recorded asks it of its waiting calls at every change that
+	// concerns them, so it should take about constant time. Of several in the way it may name any.
 	Blocked(i int) (Blocker, bool)
 	// Reordered returns, in their order, the calls after i that started before it although they conflict with what
 	// i has become. Only a classification that changed before the start can bring this about, or FirstFit.
@@ -33,7 +35,8 @@ type Admission interface {
 }
 
 // A Grower is an Admission that can make room for a batch at once. The admissions of this package are: it saves most
-// of the memory that growing call by call would take.
+// of the memory that growing call by call would take. A wrapper around one of them that does not pass Grow on loses
+// that, and nothing else.
 type Grower interface {
 	// Grow makes room for so many calls more, with so many claims in all.
 	Grow(calls, claims int)

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 )
@@ -143,7 +142,3 @@ func printable(key string) string {
 	}
 	return key
 }
-
-// ErrPlan is the error that every complaint about a plan wraps: of New about its form, of Verify and VerifyOrdered
-// about what it would do to a batch.
-var ErrPlan = errors.New("invalid plan")

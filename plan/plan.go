@@ -1,9 +1,6 @@
 package plan
 
-import (
-	"errors"
-	"fmt"
-)
+import "errors"
 
 // A Plan puts every call of a batch into one wave. Waves run one after another; the calls of one wave may overlap.
 // The zero Plan has no calls. A Plan is never changed and is safe for concurrent use, as long as nobody changes the
@@ -122,20 +119,17 @@ func New(waves [][]int) (Plan, error) {
 		p.of[i] = -1
 	}
 	var errs []error
-	complain := func(format string, args ...any) {
-		errs = append(errs, fmt.Errorf("%w: "+format, append([]any{ErrPlan}, args...)...))
-	}
 	for w, wave := range waves {
 		p.waves[w] = append([]int(nil), wave...)
 		if len(wave) == 0 {
-			complain("wave %d is empty", w+1)
+			errs = append(errs, complaint("wave %d is empty", w+1))
 		}
 		for _, i := range wave {
 			switch {
 			case i < 0 || i >= n:
-				complain("wave %d has index %d, but there are %d calls, from 0", w+1, i, n)
+				errs = append(errs, complaint("wave %d has index %d, but there are %d calls, from 0", w+1, i, n))
 			case p.of[i] >= 0:
-				complain("call %d is in wave %d and again in wave %d", i+1, p.of[i]+1, w+1)
+				errs = append(errs, complaint("call %d is in wave %d and again in wave %d", i+1, p.of[i]+1, w+1))
 			default:
 				p.of[i] = int32(w)
 			}
@@ -143,7 +137,7 @@ func New(waves [][]int) (Plan, error) {
 	}
 	for i, w := range p.of {
 		if w < 0 {
-			complain("call %d is in no wave", i+1)
+			errs = append(errs, complaint("call %d is in no wave", i+1))
 		}
 	}
 	if errs != nil {

@@ -5,6 +5,15 @@ import (
 	"fmt"
 )
 
+// ErrPlan is the error that every complaint about a plan wraps: of New about its form, of Verify and VerifyOrdered
+// about what it would do to a batch.
+var ErrPlan = errors.New("invalid plan")
+
+// complaint is an error that wraps ErrPlan.
+func complaint(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrPlan, fmt.Sprintf(format, args...))
+}
+
 // Verify checks what holds of any plan for a batch: it has exactly these calls, an exclusive call is alone in its
 // wave, and no two calls of a wave conflict. The error joins the violations, one for each pair of calls, up to the first
 // hundred; each wraps ErrPlan. A plan in order is checked in linear time.
@@ -16,7 +25,7 @@ func VerifyOrdered(calls []Call, p Plan) error { return verify(calls, p, true) }
 
 func verify(calls []Call, p Plan, inOrder bool) error {
 	if len(p.of) != len(calls) {
-		return fmt.Errorf("%w: it has %d calls, the batch %d", ErrPlan, len(p.of), len(calls))
+		return complaint("it has %d calls, the batch %d", len(p.of), len(calls))
 	}
 	v := verifier{calls: calls, plan: p}
 	for i := range calls {
@@ -45,9 +54,9 @@ const manyViolations = 100
 
 // complain adds a violation and reports whether there is room for another.
 func (v *verifier) complain(format string, args ...any) bool {
-	v.errs = append(v.errs, fmt.Errorf("%w: "+format, append([]any{ErrPlan}, args...)...))
+	v.errs = append(v.errs, complaint(format, args...))
 	if len(v.errs) == manyViolations {
-		v.errs = append(v.errs, fmt.Errorf("%w: there may be more", ErrPlan))
+		v.errs = append(v.errs, complaint("there may be more"))
 	}
 	return len(v.errs) < manyViolations
 }
