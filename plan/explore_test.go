@@ -13,6 +13,8 @@ import (
 // machine lets the explorer fork one of the package's own admissions.
 type machine struct{ plan.Admission }
 
+var _ plantest.Copier = machine{}
+
 func (m machine) Clone() plantest.Machine { return machine{plan.CloneAdmission(m.Admission)} }
 func (m machine) CopyTo(dst plantest.Machine) bool {
 	d, ok := dst.(machine)

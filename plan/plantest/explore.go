@@ -12,11 +12,7 @@ import (
 	"github.com/keywave-go/keywave/plan"
 )
 
-// A Machine is an admission that [Explore] can fork. Forking is most of its work: a Machine that also has the method
-//
-//	CopyTo(dst Machine) bool
-//
-// is asked to make a copy of itself in the memory of one that is not needed any more; false means that it cannot.
+// A Machine is an admission that [Explore] can fork.
 type Machine interface {
 	plan.Admission
 	// Clone returns an independent copy in the same state.
@@ -24,6 +20,14 @@ type Machine interface {
 	// AppendState appends all that the admission's answers can ever depend on. Two machines that append the same bytes
 	// count as the same, and the second is not looked at: what is left out here is left out of the exploration.
 	AppendState(dst []byte) []byte
+}
+
+// A Copier is a Machine that can be forked in the memory of another. Forking is most of what [Explore] does, and so takes
+// less time.
+type Copier interface {
+	Machine
+	// CopyTo makes dst, which is not needed any more, an independent copy in the same state. False: dst is of another kind.
+	CopyTo(dst Machine) bool
 }
 
 // An Exploration says how far [Explore] goes. The zero value looks at nothing; set Calls and Contracts.
@@ -151,18 +155,16 @@ func (x *explorer) visit(s state, may set) error {
 	return nil
 }
 
-type copier interface{ CopyTo(dst Machine) bool }
-
 // drop keeps the memory of a machine that is not needed any more.
 func (x *explorer) drop(m Machine) {
-	if _, ok := m.(copier); ok {
+	if _, ok := m.(Copier); ok {
 		x.spare = append(x.spare, m)
 	}
 }
 
 // fork copies m, into one that is spare if it can.
 func (x *explorer) fork(m Machine) Machine {
-	if c, ok := m.(copier); ok && len(x.spare) > 0 {
+	if c, ok := m.(Copier); ok && len(x.spare) > 0 {
 		last := len(x.spare) - 1
 		spare := x.spare[last]
 		x.spare = x.spare[:last]
