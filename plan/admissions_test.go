@@ -6,10 +6,11 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/keywave-go/keywave/plan"
-	"github.com/keywave-go/keywave/plan/plantest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/keywave-go/keywave/plan"
+	"github.com/keywave-go/keywave/plan/plantest"
 )
 
 // checkAdmissions points plantest at every admission that promises contract c: every history of up to three calls, in

@@ -3,10 +3,11 @@ package plan_test
 import (
 	"testing"
 
-	"github.com/keywave-go/keywave/plan"
-	"github.com/keywave-go/keywave/plan/plantest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/keywave-go/keywave/plan"
+	"github.com/keywave-go/keywave/plan/plantest"
 )
 
 // The cases here are what planning alone can get wrong; each is named after its id.

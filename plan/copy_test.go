@@ -2,8 +2,8 @@ package plan
 
 import "slices"
 
-// CopyAdmission makes dst, one of this package's admissions that nobody needs any more, a copy of src in the memory that
-// it has, and reports whether it could: both must be of one kind.
+// CopyAdmission makes dst, one of this package's admissions that nobody needs any more, a copy of src in the memory
+// that it has, and reports whether it could: both must be of one kind.
 func CopyAdmission(dst, src Admission) bool {
 	switch d := dst.(type) {
 	case *serial:

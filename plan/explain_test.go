@@ -4,10 +4,11 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/keywave-go/keywave/plan"
-	"github.com/keywave-go/keywave/plan/plantest"
 	"github.com/stretchr/testify/assert"
 	"pgregory.net/rapid"
+
+	"github.com/keywave-go/keywave/plan"
+	"github.com/keywave-go/keywave/plan/plantest"
 )
 
 // TestExplainNamesWhatDecided checks every decision of random plans naively: the rule, the earliest call of the wave

@@ -5,9 +5,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/keywave-go/keywave/plan"
 	"github.com/keywave-go/keywave/plan/plantest"
-	"github.com/stretchr/testify/require"
 )
 
 // machine lets the explorer fork one of the package's own admissions.

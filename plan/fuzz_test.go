@@ -8,8 +8,8 @@ import (
 	"github.com/keywave-go/keywave/plan/plantest"
 )
 
-// batchOf makes a batch of any bytes. A line is a call; x in front makes it exclusive. A word of the line is a claim: r in
-// front makes it a read, + a tree; the rest is the key.
+// batchOf makes a batch of any bytes. A line is a call; x in front makes it exclusive. A word of the line is a claim: r
+// in front makes it a read, + a tree; the rest is the key.
 func batchOf(data string) []plan.Call {
 	var calls []plan.Call
 	for line := range strings.SplitSeq(data, "\n") {

@@ -9,9 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/keywave-go/keywave/plan"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/keywave-go/keywave/plan"
 )
 
 // A golden is a file of testdata/plans: calls in, waves with their rules out.

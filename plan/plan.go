@@ -44,8 +44,8 @@ func Ordered(calls []Call) Plan { return new(Planner).Ordered(calls) }
 func FirstFit(calls []Call) Plan { return new(Planner).FirstFit(calls) }
 
 // A Planner plans batch after batch in the same memory: after a first batch of a kind, the next ones allocate
-// nothing. It holds on to the memory of the largest of them, and to keys that it has seen. The zero Planner is ready for
-// use. A Plan that it returns is good until the Planner is used again. A Planner is not safe for concurrent use.
+// nothing. It holds on to the memory of the largest of them, and to keys that it has seen. The zero Planner is ready
+// for use. A Plan that it returns is good until the Planner is used again. A Planner is not safe for concurrent use.
 type Planner struct {
 	placer placer
 	waves  [][]int

@@ -7,11 +7,12 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/keywave-go/keywave/plan"
-	"github.com/keywave-go/keywave/plan/plantest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/keywave-go/keywave/plan"
+	"github.com/keywave-go/keywave/plan/plantest"
 )
 
 // A modelWorld is what calls work on. A call reads every cell that it claims when it starts, and writes those that it
@@ -201,8 +202,8 @@ func greedyRun(a plan.Admission, calls []plan.Call) *modelRun {
 	return r
 }
 
-// TestSerialEquivalenceFindsFirstFit turns the same check on FirstFit, which does not make the promise, and demands that
-// it finds the smallest batch there is: a write, an exclusive call, and another write that slips in front of it.
+// TestSerialEquivalenceFindsFirstFit turns the same check on FirstFit, which does not make the promise, and demands
+// that it finds the smallest batch there is: a write, an exclusive call, and another write that slips in front of it.
 func TestSerialEquivalenceFindsFirstFit(t *testing.T) {
 	firstFit := func(calls []plan.Call) bool { return greedyRun(plan.NewFirstFit(), calls).serial() }
 	for n := range 3 {

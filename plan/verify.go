@@ -15,8 +15,8 @@ func complaint(format string, args ...any) error {
 }
 
 // Verify checks what holds of any plan for a batch: it has exactly these calls, an exclusive call is alone in its
-// wave, and no two calls of a wave conflict. The error joins the violations, one for each pair of calls, up to the first
-// hundred; each wraps ErrPlan. A plan in order is checked in linear time.
+// wave, and no two calls of a wave conflict. The error joins the violations, one for each pair of calls, up to the
+// first hundred; each wraps ErrPlan. A plan in order is checked in linear time.
 func Verify(calls []Call, p Plan) error { return verify(calls, p, false) }
 
 // VerifyOrdered checks what holds of Ordered on top of that: of two calls in conflict the earlier one is in the

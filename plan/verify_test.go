@@ -6,10 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/keywave-go/keywave/plan"
-	"github.com/keywave-go/keywave/plan/plantest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/keywave-go/keywave/plan"
+	"github.com/keywave-go/keywave/plan/plantest"
 )
 
 // complaints returns what an error joins, and demands that every one of it wraps ErrPlan.

@@ -3,13 +3,14 @@ package plantest
 import (
 	"errors"
 
-	"github.com/keywave-go/keywave/plan"
 	"pgregory.net/rapid"
+
+	"github.com/keywave-go/keywave/plan"
 )
 
-// CheckAdmission checks that what open returns keeps the contracts of A1 to A9 that it claims, in random histories of up
-// to 16 random calls: submitted whole or, with A8, as a stream, started, reclassified, skipped, settled and committed
-// in any order, with reports that mean nothing in between.
+// CheckAdmission checks that what open returns keeps the contracts of A1 to A9 that it claims, in random histories of
+// up to 16 random calls: submitted whole or, with A8, as a stream, started, reclassified, skipped, settled and
+// committed in any order, with reports that mean nothing in between.
 func CheckAdmission(t rapid.TB, open func() plan.Admission, contracts Contract) {
 	t.Helper()
 	rapid.Check(t, func(t *rapid.T) { history(t, open(), nil, contracts) })

@@ -3,10 +3,11 @@ package plantest
 import (
 	"testing"
 
-	"github.com/keywave-go/keywave/plan"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/keywave-go/keywave/plan"
 )
 
 // broken is a machine with one answer or report changed.

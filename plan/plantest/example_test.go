@@ -8,7 +8,8 @@ import (
 	"github.com/keywave-go/keywave/plan/plantest"
 )
 
-// A test of a planner of your own. This one gives every call a wave of its own, which keeps the order and is not minimal.
+// A test of a planner of your own. This one gives every call a wave of its own, which keeps the order and is not
+// minimal.
 func ExampleCheckPlanner() {
 	serial := func(calls []plan.Call) plan.Plan {
 		var waves [][]int
@@ -44,8 +45,8 @@ func ExampleCheckAdmission() {
 	}
 }
 
-// An admission that can be cloned is explored to the last state. The rolling pool is no Keyed: it holds back a call that
-// conflicts with nothing.
+// An admission that can be cloned is explored to the last state. The rolling pool is no Keyed: it holds back a call
+// that conflicts with nothing.
 func ExampleExplore() {
 	alphabet := []plan.Call{{Safe: true}, {Safe: true, Claims: []plan.Claim{{Key: "a"}}}}
 	states, err := plantest.Explore(plantest.NewRolling, plantest.Exploration{

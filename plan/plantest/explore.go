@@ -22,11 +22,12 @@ type Machine interface {
 	AppendState(dst []byte) []byte
 }
 
-// A Copier is a Machine that can be forked in the memory of another. Forking is most of what [Explore] does, and so takes
-// less time.
+// A Copier is a Machine that can be forked in the memory of another. Forking is most of what [Explore] does, and so
+// takes less time.
 type Copier interface {
 	Machine
-	// CopyTo makes dst, which is not needed any more, an independent copy in the same state. False: dst is of another kind.
+	// CopyTo makes dst, which is not needed any more, an independent copy in the same state. False: dst is of another
+	// kind.
 	CopyTo(dst Machine) bool
 }
 
@@ -42,9 +43,10 @@ type Exploration struct {
 
 const manyClasses = 1 << 8 // a class is a byte
 
-// Explore walks every state that an admission can reach: every batch over the alphabet from the smallest up, every order
-// of submitting, starting, settling and committing, each distinct state once. It returns how many states it looked at
-// and the first [*Violation] that it met; a panic of the admission is one too. It uses every processor; open must be safe for concurrent use.
+// Explore walks every state that an admission can reach: every batch over the alphabet from the smallest up, every
+// order of submitting, starting, settling and committing, each distinct state once. It returns how many states it
+// looked at and the first [*Violation] that it met; a panic of the admission is one too. It uses every processor; open
+// must be safe for concurrent use.
 func Explore(open func() Machine, e Exploration) (states int, err error) {
 	if e.Alphabet == nil {
 		e.Alphabet = Alphabet()

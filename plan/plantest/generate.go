@@ -1,8 +1,9 @@
 package plantest
 
 import (
-	"github.com/keywave-go/keywave/plan"
 	"pgregory.net/rapid"
+
+	"github.com/keywave-go/keywave/plan"
 )
 
 // Alphabet returns the calls that [Explore] builds batches of, one of each kind that can behave differently: exclusive,

@@ -13,8 +13,8 @@ func NewSerial() Machine {
 	}}
 }
 
-// NewRolling opens the rolling pool. Calls start in the model's order; a barrier, which is an exclusive call or one that
-// claims a write, starts when everything before it has committed, and nothing after it until it has.
+// NewRolling opens the rolling pool. Calls start in the model's order; a barrier, which is an exclusive call or one
+// that claims a write, starts when everything before it has committed, and nothing after it until it has.
 func NewRolling() Machine {
 	barrier := func(c plan.Call) bool {
 		return Exclusive(c) || slices.ContainsFunc(c.Claims, func(cl plan.Claim) bool { return cl.Access != plan.Read })

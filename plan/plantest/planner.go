@@ -6,8 +6,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/keywave-go/keywave/plan"
 	"pgregory.net/rapid"
+
+	"github.com/keywave-go/keywave/plan"
 )
 
 // CheckPlan checks one plan of a batch against P1 to P6 and P12, those of them that contracts holds and that speak of

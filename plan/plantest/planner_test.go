@@ -5,10 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/keywave-go/keywave/plan"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/keywave-go/keywave/plan"
 )
 
 // made turns a function that returns the wave of each call into a planner.
