@@ -31,16 +31,19 @@ func (e *ParseError) Error() string {
 // ParseCalls reads the calls of one assistant message. The format is found by looking:
 //
 //   - keywave's own: {"calls": [{"id": …, "name": …, "arguments": …}]}, in which nothing else is allowed
-//   - an OpenAI chat completion: the assistant message with its "tool_calls", or the whole response, if it has one choice
-//   - an OpenAI response: the object with its "output", or the array of items, of which those of type function_call count
-//   - an Anthropic message: the object with its "content", or the array of blocks, of which those of type tool_use count
+//   - an OpenAI chat completion: the assistant message with its "tool_calls", or the whole response, if it has one
+//     choice
+//   - an OpenAI response: the object with its "output", or the array of items, of which those of type function_call
+//     count
+//   - an Anthropic message: the object with its "content", or the array of blocks, of which those of type tool_use
+//     count
 //
 // What else such a message holds is passed over; without a call in it the result is empty.
 //
-// Arguments are a JSON string that holds JSON, or the JSON itself, and are kept as they are. They are checked at the call:
-// arguments that are missing, null, an array, cut short or empty are no error here. Everything else that is wrong is a
-// [*ParseError]: what is not one JSON text in UTF-8, or is nested deeper than 1000, a call without a name, a value of the
-// wrong type, a repeated name, two places for calls in one message, a call whose input is free text.
+// Arguments are a JSON string that holds JSON, or the JSON itself, and are kept as they are. They are checked at the
+// call: arguments that are missing, null, an array, cut short or empty are no error here. Everything else that is wrong
+// is a [*ParseError]: what is not one JSON text in UTF-8, or is nested deeper than 1000, a call without a name, a value
+// of the wrong type, a repeated name, two places for calls in one message, a call whose input is free text.
 //
 // Time and memory are proportional to the size of data, which is what the caller has to limit.
 func ParseCalls(data []byte) ([]Call, error) {

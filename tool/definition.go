@@ -19,9 +19,10 @@ import (
 //	Path  string `json:"path" jsonschema:"the file to read, relative to the root"`
 //	Limit int    `json:"limit,omitempty" jsonschema:"lines at most; 0 for all"`
 //
-// Fields without omitempty or omitzero are required, and others than those of the struct are refused. Numbers in a field
-// of type any arrive as [json.Number]. A tool that wants its arguments as they are, such as one that another server
-// implements, takes In as [json.RawMessage] and states its Parameters; so does one whose In has an UnmarshalJSON.
+// Fields without omitempty or omitzero are required, and others than those of the struct are refused. Numbers in a
+// field of type any arrive as [json.Number]. A tool that wants its arguments as they are, such as one that another
+// server implements, takes In as [json.RawMessage] and states its Parameters; so does one whose In has an
+// UnmarshalJSON.
 //
 // Out is what the body returns: a string is a text for the model, a [Result] is the result itself, and anything else is
 // encoded as JSON.
@@ -29,8 +30,8 @@ type Spec[In, Out any] struct {
 	Name        string // what the model calls it by; models' interfaces want letters, digits, _ and -, at most 64
 	Description string // for the model
 
-	// Parameters is a JSON Schema of type object to show to the model in place of the inferred one. It can say more than
-	// In does (enumerations, bounds), never less: arguments must satisfy both.
+	// Parameters is a JSON Schema of type object to show to the model in place of the inferred one. It can say more
+	// than In does (enumerations, bounds), never less: arguments must satisfy both.
 	Parameters json.RawMessage
 
 	// Safe reports whether a call with these arguments may overlap other calls. Without it no call may.
@@ -53,8 +54,8 @@ type Spec[In, Out any] struct {
 	Body func(context.Context, In) (Out, error)
 }
 
-// A Definition is a tool that can be registered, made by [Define]. Its exported fields are all that a model is shown, and
-// all that encoding it as JSON yields.
+// A Definition is a tool that can be registered, made by [Define]. Its exported fields are all that a model is shown,
+// and all that encoding it as JSON yields.
 //
 // A Definition is never modified here, and may be used by several registries and goroutines.
 type Definition struct {
@@ -70,8 +71,8 @@ type Definition struct {
 // ErrDefinition is the error that [Define] and [Registry.Register] wrap: a declaration that cannot be used.
 var ErrDefinition = errors.New("invalid tool definition")
 
-// Define makes a definition. Its schema is inferred and compiled here, once. The error names the tool, and what of it cannot
-// be used: no name or body, or an input that has no schema, such as a recursive type.
+// Define makes a definition. Its schema is inferred and compiled here, once. The error names the tool, and what of it
+// cannot be used: no name or body, or an input that has no schema, such as a recursive type.
 func Define[In, Out any](spec Spec[In, Out]) (*Definition, error) {
 	fail := func(err error) (*Definition, error) {
 		return nil, fmt.Errorf("%w: %s: %w", ErrDefinition, quoted(spec.Name), err)

@@ -9,11 +9,11 @@ import (
 	"github.com/keywave-go/keywave/plan"
 )
 
-// A Job is one call on its way through an [exec.Lane]: an [exec.Job]. Whatever becomes of the call, its stages fail never and
-// leave a result.
+// A Job is one call on its way through an [exec.Lane]: an [exec.Job]. Whatever becomes of the call, its stages fail
+// never and leave a result.
 //
-// A host that wants to watch, or to record what it sees, embeds a *Job in a type of its own, overrides the stages that it
-// is interested in and calls the Job's from there, first.
+// A host that wants to watch, or to record what it sees, embeds a *Job in a type of its own, overrides the stages that
+// it is interested in and calls the Job's from there, first.
 type Job struct {
 	Call Call
 
@@ -27,8 +27,9 @@ type Job struct {
 
 var _ exec.Job = (*Job)(nil)
 
-// NewJob returns a job for a call. What the call's name means is looked up in r when the call is classified, and that is
-// right before it starts: a tool that was replaced while the call waited is run as it is then, and planned for as it is then.
+// NewJob returns a job for a call. What the call's name means is looked up in r when the call is classified, and that
+// is right before it starts: a tool that was replaced while the call waited is run as it is then, and planned for as it
+// is then.
 func NewJob(r *Registry, c Call) *Job {
 	return &Job{Call: c, registry: r, Result: coded(AbortedBeforeDispatch, "The dispatch of %s produced no result: it was not run.", named(c.Name))}
 }
@@ -57,8 +58,8 @@ func (j *Job) Run(ctx context.Context) exec.Outcome {
 	return exec.Outcome{Value: j.prepared.dispatch(ctx)}
 }
 
-// Settled makes the result of the outcome. An error that is none of the lane's, but of a Run that a host put in the place
-// of the Job's, is the tool's own.
+// Settled makes the result of the outcome. An error that is none of the lane's, but of a Run that a host put in the
+// place of the Job's, is the tool's own.
 func (j *Job) Settled(_ context.Context, o exec.Outcome) error {
 	var (
 		panicking *exec.PanicError

@@ -10,9 +10,9 @@ import (
 	"unicode/utf8"
 )
 
-// encoding/json takes what two readers could take in two ways: repeated names, invalid UTF-8, half a surrogate pair, a name in
-// another case. A policy, a classifier and a body must not read the same arguments differently, so they are checked here
-// before anything decodes them.
+// encoding/json takes what two readers could take in two ways: repeated names, invalid UTF-8, half a surrogate pair, a
+// name in another case. A policy, a classifier and a body must not read the same arguments differently, so they are
+// checked here before anything decodes them.
 
 const (
 	maxDepth    = 1000 // of nested arrays and objects; readers downstream are recursive
@@ -156,7 +156,8 @@ func (s *scanner) value() *jsonError {
 	return s.fail("unexpected %s, want a value", s.here())
 }
 
-// object steps over an object; member is called with each name, still quoted, and where it begins, and steps over the value.
+// object steps over an object; member is called with each name, still quoted, and where it begins, and steps over the
+// value.
 func (s *scanner) object(member func(name []byte, at int) *jsonError) *jsonError {
 	if err := s.enter(); err != nil {
 		return err
@@ -328,8 +329,8 @@ func hex4(b []byte) (rune, bool) {
 	return rune(n), err == nil
 }
 
-// surrogates reports an escaped half of a surrogate pair in a well-formed string that begins at an offset. Decoding would
-// put U+FFFD in its place.
+// surrogates reports an escaped half of a surrogate pair in a well-formed string that begins at an offset. Decoding
+// would put U+FFFD in its place.
 func surrogates(quoted []byte, at int) *jsonError {
 	for i := 0; i < len(quoted); i++ {
 		if quoted[i] != '\\' {

@@ -73,7 +73,8 @@ func TestCase_duplicates_1(t *testing.T) {
 	assert.Equal(t, []string{"1", "2", "3", "4"}, texts(results))
 }
 
-// T6 goes through every way in which a call can end: its code, its text, and whether that says that the effect may have happened.
+// T6 goes through every way in which a call can end: its code, its text, and whether that says that the effect may have
+// happened.
 func TestT6OutcomesBeforeTheBody(t *testing.T) {
 	ran := false
 	r := registry(t,

@@ -11,8 +11,8 @@ import (
 )
 
 // A Registry holds the tools of a host by name. The zero Registry is empty and ready to use. It is safe for concurrent
-// use: a call that has started runs the definition that it was bound to, and a call that has not sees the registry as it
-// is when it starts.
+// use: a call that has started runs the definition that it was bound to, and a call that has not sees the registry as
+// it is when it starts.
 type Registry struct {
 	mu  sync.Mutex // writers; a reader loads one consistent state
 	now atomic.Pointer[state]
@@ -27,8 +27,8 @@ type state struct {
 // ErrDuplicate is the error that [Registry.Register] wraps when a name is taken.
 var ErrDuplicate = errors.New("tool is already registered")
 
-// Register adds tools. It adds all of them or, with an error, none: when one is nil or was not made by [Define], or when
-// its name is taken, which is [ErrDuplicate].
+// Register adds tools. It adds all of them or, with an error, none: when one is nil or was not made by [Define], or
+// when its name is taken, which is [ErrDuplicate].
 func (r *Registry) Register(defs ...*Definition) error {
 	return r.change(func(tools map[string]*Definition) error {
 		for _, d := range defs {
@@ -99,8 +99,8 @@ func (r *Registry) change(f func(map[string]*Definition) error) error {
 	return nil
 }
 
-// Definitions returns the tools in the order of their names, for the model: the same tools give the same bytes. The values
-// are copies.
+// Definitions returns the tools in the order of their names, for the model: the same tools give the same bytes. The
+// values are copies.
 func (r *Registry) Definitions() []Definition {
 	s := r.now.Load()
 	if s == nil {

@@ -9,7 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// A Code says how a call ended when its result is not the tool's own. The zero Code is the tool's own result, ok or error.
+// A Code says how a call ended when its result is not the tool's own. The zero Code is the tool's own result, ok or
+// error.
 //
 // This package gives UnknownTool, InvalidArgs, AbortedBeforeDispatch, Aborted, Abandoned, Panic and InvalidToolOutput.
 // The others are those of the stages around it, which are named with them, so that a log and a model meet one set of
@@ -41,7 +42,8 @@ const (
 )
 
 // MayHaveRun reports whether the effect of a call that ended with c may have happened. Of the zero Code, the tool's own
-// result says it. Of a code that is not among those above it is true: only an explicit no makes it safe to repeat a call.
+// result says it. Of a code that is not among those above it is true: only an explicit no makes it safe to repeat a
+// call.
 func (c Code) MayHaveRun() bool {
 	switch c {
 	case UnknownTool, InvalidArgs, Denied,

@@ -217,7 +217,8 @@ func TestCase_sibling_failure_4(t *testing.T) {
 	}
 }
 
-// A definition that is replaced while calls wait is the one that they run with, wholly: arguments, classification and body.
+// A definition that is replaced while calls wait is the one that they run with, wholly: arguments, classification and
+// body.
 func TestCase_definitions_1(t *testing.T) {
 	type other struct {
 		Name string `json:"name"`

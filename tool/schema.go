@@ -20,8 +20,8 @@ import (
 
 // arguments are the schemas that the arguments of a tool must satisfy.
 //
-// Two libraries meet here: one infers schemas from Go types, the other reports everything that is wrong with a value, and
-// where, which is what a model needs to mend a call in one go.
+// Two libraries meet here: one infers schemas from Go types, the other reports everything that is wrong with a value,
+// and where, which is what a model needs to mend a call in one go.
 type arguments []*jsonschema.Schema
 
 // schemaOf infers the schema of a tool's input and compiles it; given is one that was stated for the model.

@@ -34,7 +34,8 @@ func text(t testing.TB, r tool.Result) string {
 	return v.Text
 }
 
-// An edit tool that reads whole, waits and writes whole, with no lock of its own, loses nothing: its claims keep it apart from itself.
+// An edit tool that reads whole, waits and writes whole, with no lock of its own, loses nothing: its claims keep it
+// apart from itself.
 func TestCase_lost_update_1(t *testing.T) {
 	for _, n := range []int{2, 6} {
 		for name, admission := range admissions {
@@ -81,8 +82,8 @@ func TestCase_lost_update_1(t *testing.T) {
 	}
 }
 
-// A text composed from an older read does not erase what another agent wrote in between, if it comes with the version that was
-// read. The lock alone prevents nothing: without the version it does.
+// A text composed from an older read does not erase what another agent wrote in between, if it comes with the version
+// that was read. The lock alone prevents nothing: without the version it does.
 func TestCase_lost_update_2(t *testing.T) {
 	agent1 := newWorld(t, "a = from v1")
 	agent2 := open(t, agent1.dir)
@@ -127,7 +128,8 @@ func TestCase_path_alias_1(t *testing.T) {
 		w.run(c)
 		assert.Equal(t, "second", w.text("target/"+name))
 
-		// (b): c1 is still running when it has created the file; c2 is planned then, and has the key that c1 was planned with.
+		// (b): c1 is still running when it has created the file; c2 is planned then, and has the key that c1 was
+		// planned with.
 		w = newWorld(t, "target/", "alias -> target")
 		c = []tool.Call{call("write", "path", "alias/"+name, "content", "first"), call("edit", "path", "alias/"+name, "old", "first", "new", "second")}
 		before := tool.Calls(w.reg, c[:1])[0]

@@ -12,9 +12,9 @@ import (
 	"path"
 )
 
-// Digest returns a hash of the tree at dir: the paths in it, their kinds and permission bits, the targets of links and the
-// contents of files. Two trees have one digest exactly if they are equal in all of that, wherever they are. Times and
-// owners do not count. Links are not followed.
+// Digest returns a hash of the tree at dir: the paths in it, their kinds and permission bits, the targets of links and
+// the contents of files. Two trees have one digest exactly if they are equal in all of that, wherever they are. Times
+// and owners do not count. Links are not followed.
 func Digest(ctx context.Context, dir string) (string, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

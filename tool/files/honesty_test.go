@@ -18,8 +18,8 @@ import (
 	"github.com/keywave-go/keywave/tool"
 )
 
-// The tests of this file check that the claims are honest: whatever order an admission allows, the results and the tree are
-// those of running the calls one by one.
+// The tests of this file check that the claims are honest: whatever order an admission allows, the results and the tree
+// are those of running the calls one by one.
 
 // start is the tree that every batch begins with.
 var start = []string{
@@ -36,8 +36,8 @@ var paths = []string{
 
 var initialVersions = []string{Absent, versionOf([]byte("one\ntwo\none\n")), versionOf([]byte("one\n")), "0000000000000000"}
 
-// genCall draws any call of any tool, but for the moves that may run into what the package's documentation names as the one
-// thing that remains: those of links, and of directories that have one.
+// genCall draws any call of any tool, but for the moves that may run into what the package's documentation names as the
+// one thing that remains: those of links, and of directories that have one.
 func genCall(paths []string) *rapid.Generator[tool.Call] {
 	return rapid.Custom(func(t *rapid.T) tool.Call {
 		path := rapid.SampledFrom(paths)
@@ -214,7 +214,8 @@ func TestSerialEquivalence(t *testing.T) {
 	})
 }
 
-// A call may find a directory where the link was that its path crossed when it was planned: what it then uses is claimed, too.
+// A call may find a directory where the link was that its path crossed when it was planned: what it then uses is
+// claimed, too.
 func TestLinksReplacedByDirectories(t *testing.T) {
 	base := t.TempDir()
 	replaced := []tool.Call{call("remove", "path", "deep/out"), call("write", "path", "deep/out/z/f", "content", "one\n")}
@@ -294,7 +295,8 @@ func TestDishonestClaimsAreFound(t *testing.T) {
 	}
 }
 
-// A call that moves a link, or a directory with one, runs alone, and what comes after it goes by what the link means then.
+// A call that moves a link, or a directory with one, runs alone, and what comes after it goes by what the link means
+// then.
 func TestMovingALinkIsExclusive(t *testing.T) {
 	base := t.TempDir()
 	w := newWorld(t, start...)

@@ -14,9 +14,9 @@ import (
 // ignoreFile is the name of the files that say what to ignore.
 const ignoreFile = ".gitignore"
 
-// searches returns the claims of a call that walks the tree at base: the tree, and the ignore files in the directories above
-// it, which the walk reads as well. Where base crosses a link, these are also those above the name past the link, since
-// an earlier call may put a directory in the link's place.
+// searches returns the claims of a call that walks the tree at base: the tree, and the ignore files in the directories
+// above it, which the walk reads as well. Where base crosses a link, these are also those above the name past the link,
+// since an earlier call may put a directory in the link's place.
 func (f *Files) searches(base string, ignored bool) ([]plan.Claim, error) {
 	p, err := f.keys.Follow(orRoot(base))
 	if err != nil {
@@ -163,8 +163,8 @@ func trimSpaces(line string) string {
 	return line
 }
 
-// walk visits everything below rel, directories before what is in them, each directory in the order of its names; a file is
-// visited itself. It follows no link, and skips what is ignored unless ignored is true. It returns how many
+// walk visits everything below rel, directories before what is in them, each directory in the order of its names; a
+// file is visited itself. It follows no link, and skips what is ignored unless ignored is true. It returns how many
 // directories could not be read.
 func (f *Files) walk(ctx context.Context, rel string, ignored bool, visit func(rel string, mode fs.FileMode) error) (unread int, err error) {
 	info, err := f.root.Lstat(rel)

@@ -137,8 +137,8 @@ func grepText(ctx context.Context, re *regexp.Regexp, rel string, data []byte, v
 	return nil
 }
 
-// matches is re.Match, but for a long line, on which an expression of a few characters can be busy for minutes, it stops when
-// its context is done.
+// matches is re.Match, but for a long line, on which an expression of a few characters can be busy for minutes, it
+// stops when its context is done.
 func matches(ctx context.Context, re *regexp.Regexp, line []byte) bool {
 	if len(line) <= 8<<10 {
 		return re.Match(line)
@@ -207,7 +207,8 @@ func checkGlob(pattern string) error {
 	return nil
 }
 
-// maxAlternatives is how many patterns without braces a pattern may stand for: a name may be compared with each of them.
+// maxAlternatives is how many patterns without braces a pattern may stand for: a name may be compared with each of
+// them.
 const maxAlternatives = 1000
 
 // alternatives is at least that number, or maxAlternatives+1 if it is greater than that.

@@ -22,14 +22,14 @@
 // system does (full case folding takes ß for ss, as some file systems do and others do not). That costs a wait, never
 // an update. Roots agree on the key of a file that both can reach as long as their policies agree.
 //
-// Three things are beyond what names can tell. Hard links, bind mounts and the like are several names of one file, and get
-// several keys. A directory below the root may fold its names by other rules than the root. And keys are as true as
-// the links they were resolved through: a call depends on the links that its path crosses, so it should claim them
-// too; [Path.Claims] does.
+// Three things are beyond what names can tell. Hard links, bind mounts and the like are several names of one file, and
+// get several keys. A directory below the root may fold its names by other rules than the root. And keys are as true as
+// the links they were resolved through: a call depends on the links that its path crosses, so it should claim them too;
+// [Path.Claims] does.
 //
 // # What it may touch
 //
 // Key and everything built on it look at names: they examine directory entries and read links, and never open a
-// file, so they may be called by a tool's Claims function. Only [OpenRoot] may create a file, to probe with if the names
-// that are there cannot tell, and removes it before it returns.
+// file, so they may be called by a tool's Claims function. Only [OpenRoot] may create a file, to probe with if the
+// names that are there cannot tell, and removes it before it returns.
 package keys

@@ -43,9 +43,9 @@ func (p probe) ignorable() bool {
 	return p.folds(join, "-a", false)
 }
 
-// folds reports whether a name and what respell makes of it are one file. It goes by a name in the directory, by one that
-// it creates there, with an ending that can be respelt, by the name of the directory in its parent, which may be of
-// another file system, or by what is usual.
+// folds reports whether a name and what respell makes of it are one file. It goes by a name in the directory, by one
+// that it creates there, with an ending that can be respelt, by the name of the directory in its parent, which may be
+// of another file system, or by what is usual.
 func (p probe) folds(respell func(string) string, ending string, usual bool) bool {
 	if one, ok := p.existing(respell); ok {
 		return one
@@ -102,8 +102,8 @@ func sameFile(dir, a, b string) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
-// Not every file system folds every name: some know an older Unicode, and some take what they cannot read for bytes. So a
-// name is respelt only if all that fold at all agree about it, and is otherwise left as it is.
+// Not every file system folds every name: some know an older Unicode, and some take what they cannot read for bytes. So
+// a name is respelt only if all that fold at all agree about it, and is otherwise left as it is.
 
 // swapCase changes the case of the letters of an ASCII name.
 func swapCase(s string) string {

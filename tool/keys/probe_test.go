@@ -90,7 +90,8 @@ func TestProbeNamesThatCannotTell(t *testing.T) {
 }
 
 func TestProbeWhereNothingCanBeCreated(t *testing.T) {
-	// A directory that is gone takes no new name, as one does that may not be written to. Its own name can still be asked for.
+	// A directory that is gone takes no new name, as one does that may not be written to. Its own name can still be
+	// asked for.
 	parent := t.TempDir()
 	named := func(f folding) func(dir, a, b string) bool {
 		return func(dir, a, b string) bool { return filepath.Clean(dir) == parent && f.name(a) == f.name(b) }
@@ -120,8 +121,8 @@ func TestOpenRootWithAPolicyCreatesNothing(t *testing.T) {
 	assert.NotEqual(t, int64(1e9), info.ModTime().Unix(), "an empty directory tells nothing: there the stamp shows the probe")
 }
 
-// TestFoldingIsIdempotent: folding what is folded changes nothing, equal names stay equal in every form and case, and bytes that
-// are no text stay apart.
+// TestFoldingIsIdempotent: folding what is folded changes nothing, equal names stay equal in every form and case, and
+// bytes that are no text stay apart.
 func TestFoldingIsIdempotent(t *testing.T) {
 	all := folding{letters: true, unicode: true, ignorable: true}
 	rapid.Check(t, func(t *rapid.T) {

@@ -18,7 +18,8 @@ var (
 	ErrEscape = errors.New("path leads out of the root")
 	// ErrLoop is wrapped by the error for a path whose symbolic links never arrive.
 	ErrLoop = errors.New("too many symbolic links")
-	// ErrInvalid is wrapped by the error for a path, URL or name that can have no key: empty, holding a NUL, or malformed.
+	// ErrInvalid is wrapped by the error for a path, URL or name that can have no key: empty, holding a NUL, or
+	// malformed.
 	ErrInvalid = errors.New("invalid name")
 )
 
@@ -55,11 +56,11 @@ type policy struct {
 
 // OpenRoot returns the root at dir, which must be a directory that exists. Links in dir itself are resolved now, once.
 //
-// What [FoldCase] and [FoldUnicode] leave open is probed: OpenRoot looks for names that are in dir under other spellings.
-// Where none of them can tell, as in an empty directory, or, of Unicode forms, in one without an accented letter in any
-// name, it creates a file with a random name, looks for that under another spelling and removes it. Where it may not
-// create one either it goes by the name of dir itself, or by what is usual on the operating system. With both options
-// OpenRoot creates nothing.
+// What [FoldCase] and [FoldUnicode] leave open is probed: OpenRoot looks for names that are in dir under other
+// spellings. Where none of them can tell, as in an empty directory, or, of Unicode forms, in one without an accented
+// letter in any name, it creates a file with a random name, looks for that under another spelling and removes it. Where
+// it may not create one either it goes by the name of dir itself, or by what is usual on the operating system. With
+// both options OpenRoot creates nothing.
 func OpenRoot(dir string, opts ...Option) (*Root, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -136,8 +137,9 @@ type Path struct {
 // A Link is a symbolic link that a path crossed.
 type Link struct {
 	Key string // of the link itself
-	// Past is the key of the whole path if the link were an ordinary directory, or not there: Key and the rest. If the rest
-	// climbs out again, as that of another link's target may, other links could lead it anywhere: then it is the key of the root.
+	// Past is the key of the whole path if the link were an ordinary directory, or not there: Key and the rest. If the
+	// rest climbs out again, as that of another link's target may, other links could lead it anywhere: then it is the
+	// key of the root.
 	Past string
 }
 

@@ -271,7 +271,8 @@ func TestEqualKeysAreEqualFiles(t *testing.T) {
 			info, err := os.Stat(filepath.Join(dir, p))
 			if err != nil {
 				info = nil
-				// Create it where Rel says that it is. Then the path, as it is spelt, must lead there, and its key stay.
+				// Create it where Rel says that it is. Then the path, as it is spelt, must lead there, and its key
+				// stay.
 				at := filepath.Join(dir, got.Rel)
 				if os.MkdirAll(filepath.Dir(at), 0o755) != nil || os.WriteFile(at, nil, 0o644) != nil {
 					continue
@@ -295,8 +296,8 @@ func TestEqualKeysAreEqualFiles(t *testing.T) {
 	})
 }
 
-// FuzzKey: any string is refused with an error or has one key: that of the path spelt from it, equal to the key of a file
-// of the tree exactly if it is that file.
+// FuzzKey: any string is refused with an error or has one key: that of the path spelt from it, equal to the key of a
+// file of the tree exactly if it is that file.
 func FuzzKey(f *testing.F) {
 	dir := tree(f, "a/b/f", "a/g", "c/", "caf\u00e9", "alias -> a", "a/up -> ../c", "c/new -> ../a/missing", "dangling -> c/x", "loop -> loop", "out -> /", "rel -> ../..")
 	r := open(f, dir)

@@ -79,7 +79,8 @@ func hostKey(scheme string, u *url.URL) (string, error) {
 	return host, nil
 }
 
-// escapeHost encodes what a host may hold only when encoded: the % before the zone of an IPv6 address, and what is not ASCII.
+// escapeHost encodes what a host may hold only when encoded: the % before the zone of an IPv6 address, and what is not
+// ASCII.
 func escapeHost(host string) string {
 	var b strings.Builder
 	for i := range len(host) {

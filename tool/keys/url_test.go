@@ -79,8 +79,8 @@ func respell(key string) string {
 	return u
 }
 
-// FuzzURL: a key is never empty, has no empty component, and is the key of the URL spelt from it; what is dropped and what is default
-// makes no difference.
+// FuzzURL: a key is never empty, has no empty component, and is the key of the URL spelt from it; what is dropped and
+// what is default makes no difference.
 func FuzzURL(f *testing.F) {
 	for _, s := range []string{"https://example.com/a/b?c#d", "http://[::1%25eth0]:80/%2e%2E/x", "HTTP://ü.example:0080//a/%zz", "x://%2F/a", "ws://h/%", "a://B%41/..%2f", `a://"`, "a://..", "a://[:]"} {
 		f.Add(s)
