@@ -9,13 +9,13 @@
 // or Anthropic send it; "-" reads it from the standard input. The help of each command tells the rest, the form of the
 // JSON output included: keywave run --help.
 //
-// The exit code is 0 when all is done, 1 when a call failed (or the demo found a difference), 2 for bad usage or input, and
-// 130 after a ctrl-C or SIGTERM. The first of these cancels gently: no call starts any more, those that run are told, and
-// their results are shown. The second leaves at once.
+// The exit code is 0 when all is done, 1 when a call failed (or the demo found a difference), 2 for bad usage or input,
+// and 130 after a ctrl-C or SIGTERM. The first of these cancels gently: no call starts any more, those that run are
+// told, and their results are shown. The second leaves at once.
 //
 // What models, files and tools say is printed with control characters spelt out, so that it cannot act on the terminal.
 // Colours are for terminals alone, and not when NO_COLOR is set.
 //
-// The command holds no logic of its own but that of showing: what it plans and runs with is in packages plan, exec, tool and
-// tool/files.
+// The command holds no logic of its own but that of showing: what it plans and runs with is in packages plan, exec,
+// tool and tool/files.
 package main

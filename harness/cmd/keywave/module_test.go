@@ -33,8 +33,8 @@ func testFiles(t *testing.T, suffix string) map[string][]byte {
 	return sources
 }
 
-// TestEveryCaseHasItsTest keeps the failures of other people's agents that this module answers for, in testdata, and the
-// tests named after them together.
+// TestEveryCaseHasItsTest keeps the failures of other people's agents that this module answers for, in testdata, and
+// the tests named after them together.
 func TestEveryCaseHasItsTest(t *testing.T) {
 	named := map[string]bool{}
 	for _, source := range testFiles(t, "_test.go") {

@@ -78,7 +78,8 @@ func TestPlanRunsNothing(t *testing.T) {
 
 // A batch can have as many inversions as pairs of calls.
 func TestPlanManyInversions(t *testing.T) {
-	// Writes of a, an exclusive call, and as many writes of b, which join the first waves in front of the exclusive call.
+	// Writes of a, an exclusive call, and as many writes of b, which join the first waves in front of the exclusive
+	// call.
 	batch := func(n int) string {
 		call := func(path string) string { return `{"name":"write","arguments":{"path":"` + path + `","content":"x"}}` }
 		calls := slices.Repeat([]string{call("a")}, n)

@@ -65,7 +65,8 @@ func newTurn(tree *sourceTree) (*turn, error) {
 	}
 	grep := map[string]any{"pattern": `edited by call [0-9]+`, "path": "."}
 
-	// None of it comes to a multiple of the redraw interval, so that in virtual time every redraw sees the same each time.
+	// None of it comes to a multiple of the redraw interval, so that in virtual time every redraw sees the same each
+	// time.
 	t.add(30, "read", map[string]any{"path": a.path})
 	t.add(40, "read", map[string]any{"path": b.path})
 	t.add(52, "grep", grep)
