@@ -48,7 +48,8 @@ func TestNewNamesEveryFault(t *testing.T) {
 		{"twice", [][]int{{0, 1}, {1, 2}}, []string{"call 2 is in wave 1 and again in wave 2", "wave 2 has index 2", "call 3", "call 4"}},
 		{"out of range", [][]int{{0, 5}}, []string{"wave 1 has index 5, but there are 2 calls", "call 2 is in no wave"}},
 		{"negative", [][]int{{-1}}, []string{"wave 1 has index -1, but there are 1 calls", "call 1 is in no wave"}},
-		{"all at once", [][]int{{0, 0}, {}, {7}}, []string{"call 1 is in wave 1 and again in wave 1", "wave 2 is empty", "wave 3 has index 7", "call 2", "call 3"}},
+		{"all at once", [][]int{{0, 0}, {}, {7}}, []string{"call 1 is in wave 1 and again in wave 1", "wave 2 is empty",
+			"wave 3 has index 7", "call 2", "call 3"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -95,14 +96,17 @@ func TestVerifyNamesEveryViolation(t *testing.T) {
 		{"nothing at all", nil, nil, nil, nil},
 		{"too few calls", []plan.Call{w, b}, [][]int{{0}}, []string{"it has 1 calls, the batch 2"}, nil},
 		{"too many calls", nil, [][]int{{0}}, []string{"it has 1 calls, the batch 0"}, nil},
-		{"a conflict in a wave", []plan.Call{w, r}, [][]int{{0, 1}}, []string{"calls 1 and 2 share wave 1: write a and read a"}, []string{"call 2 in wave 1 is not after call 1 in wave 1: write a and read a"}},
+		{"a conflict in a wave", []plan.Call{w, r}, [][]int{{0, 1}},
+			[]string{"calls 1 and 2 share wave 1: write a and read a"}, []string{"call 2 in wave 1 is not after call 1 in wave 1: write a and read a"}},
 		{"every pair of it", []plan.Call{w, r, w}, [][]int{{2, 0, 1}}, []string{
-			"calls 1 and 3 share wave 1: write a and write a", "calls 1 and 2 share wave 1: write a and read a", "calls 2 and 3 share wave 1: read a and write a",
+			"calls 1 and 3 share wave 1: write a and write a", "calls 1 and 2 share wave 1: write a and read a",
+			"calls 2 and 3 share wave 1: read a and write a",
 		}, []string{
 			"call 2 in wave 1 is not after call 1", "call 3 in wave 1 is not after call 1", "call 3 in wave 1 is not after call 2",
 		}},
 		{"exclusive calls with company", []plan.Call{{}, b, {}}, [][]int{{0, 1, 2}}, []string{
-			"calls 1 and 2 share wave 1: the first is exclusive", "calls 1 and 3 share wave 1: both are exclusive", "calls 2 and 3 share wave 1: the second is exclusive",
+			"calls 1 and 2 share wave 1: the first is exclusive", "calls 1 and 3 share wave 1: both are exclusive",
+			"calls 2 and 3 share wave 1: the second is exclusive",
 		}, []string{
 			"call 2 in wave 1 is not after call 1", "call 3 in wave 1 is not after call 1", "call 3 in wave 1 is not after call 2",
 		}},
@@ -110,7 +114,8 @@ func TestVerifyNamesEveryViolation(t *testing.T) {
 			"call 1 is in wave 2, but nothing keeps it out of wave 1", "call 2 in wave 1 is not after call 1 in wave 2: write a and read a",
 		}},
 		{"too late", []plan.Call{w, b}, [][]int{{0}, {1}}, nil, []string{"call 2 is in wave 2, but nothing keeps it out of wave 1"}},
-		{"around an exclusive call", []plan.Call{w, {}, b}, [][]int{{0, 2}, {1}}, nil, []string{"call 3 in wave 1 is not after call 2 in wave 2: the first is exclusive"}},
+		{"around an exclusive call", []plan.Call{w, {}, b}, [][]int{{0, 2}, {1}}, nil,
+			[]string{"call 3 in wave 1 is not after call 2 in wave 2: the first is exclusive"}},
 		{"two kinds at once", []plan.Call{w, w, call("r t/..."), call("w t/x"), b}, [][]int{{0, 1}, {2, 3}, {4}}, []string{
 			"calls 1 and 2 share wave 1: write a and write a", "calls 3 and 4 share wave 2: read t/... and write t/x",
 		}, []string{

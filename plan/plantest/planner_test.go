@@ -214,7 +214,8 @@ func TestBatchesHaveItAll(t *testing.T) {
 			}
 		}
 	}
-	for _, what := range []string{"empty", "unsafe", "keyless", "empty key", "duplicate", "read", "write", "tree", "slash at the end", "prefix trap", "overlap in one call"} {
+	for _, what := range []string{"empty", "unsafe", "keyless", "empty key", "duplicate", "read", "write", "tree",
+		"slash at the end", "prefix trap", "overlap in one call"} {
 		assert.Greater(t, found[what], 5, what)
 	}
 }
