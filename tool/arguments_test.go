@@ -175,7 +175,8 @@ func TestT4ArgumentsAreLossless(t *testing.T) {
 		define(t, tool.Spec[json.RawMessage, json.RawMessage]{Name: "raw", Parameters: json.RawMessage(`{"type":"object"}`),
 			Body: func(_ ctx, in json.RawMessage) (json.RawMessage, error) { return in, nil }}),
 	)
-	result, err := tool.Execute(t.Context(), r, call("typed", `{"int":9007199254740993,"any":12345678901234567890,"map":{"x":[0.1000000000000000055511151231257827]},"num":1e400,"raw":{"b":1.10, "a":2},"bytes":"aGk="}`))
+	result, err := tool.Execute(t.Context(), r, call("typed",
+		`{"int":9007199254740993,"any":12345678901234567890,"map":{"x":[0.1000000000000000055511151231257827]},"num":1e400,"raw":{"b":1.10, "a":2},"bytes":"aGk="}`))
 	require.NoError(t, err)
 	require.False(t, result.IsError, result.Text())
 	assert.Equal(t, input{

@@ -23,15 +23,18 @@ var two = []tool.Call{
 
 func TestParseCallsFormats(t *testing.T) {
 	formats := map[string]string{
-		"own, arguments as strings": `{"calls":[{"id":"c1","name":"read","arguments":"{\"path\":\"a\"}"},{"id":"c2","name":"edit","arguments":"{\"path\":\"b\",\"n\":12345678901234567890}"}]}`,
-		"own, arguments as objects": ` {"calls" : [ {"name":"read","arguments":{"path":"a"},"id":"c1"}, {"id":"c2","name":"edit","arguments": {"path":"b","n":12345678901234567890} } ] } `,
+		"own, arguments as strings": `{"calls":[{"id":"c1","name":"read","arguments":"{\"path\":\"a\"}"},
+			{"id":"c2","name":"edit","arguments":"{\"path\":\"b\",\"n\":12345678901234567890}"}]}`,
+		"own, arguments as objects": ` {"calls" : [ {"name":"read","arguments":{"path":"a"},"id":"c1"},
+			{"id":"c2","name":"edit","arguments": {"path":"b","n":12345678901234567890} } ] } `,
 		"chat completion, message": `{"role":"assistant","content":null,"refusal":null,"function_call":null,"tool_calls":[
 			{"id":"c1","type":"function","function":{"name":"read","arguments":"{\"path\":\"a\"}"}},
 			{"id":"c2","type":"function","function":{"name":"edit","arguments":{"path":"b","n":12345678901234567890}}}]}`,
 		"chat completion, text beside the calls": `{"role":"assistant","content":[{"type":"text","text":"now"}],"tool_calls":[
 			{"id":"c1","function":{"name":"read","arguments":"{\"path\":\"a\"}"}},
 			{"id":"c2","type":"function","function":{"name":"edit","arguments":"{\"path\":\"b\",\"n\":12345678901234567890}"}}]}`,
-		"chat completion, response": `{"id":"x","object":"chat.completion","choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","content":"","tool_calls":[
+		"chat completion, response": `{"id":"x","object":"chat.completion","choices":[{"index":0,"finish_reason":"tool_calls",
+			"message":{"role":"assistant","content":"","tool_calls":[
 			{"id":"c1","type":"function","function":{"name":"read","arguments":"{\"path\":\"a\"}"}},
 			{"id":"c2","type":"function","function":{"name":"edit","arguments":"{\"path\":\"b\",\"n\":12345678901234567890}"}}]}}],"usage":{}}`,
 		"chat completion, array": `[{"id":"c1","type":"function","function":{"name":"read","arguments":"{\"path\":\"a\"}"}},
@@ -153,10 +156,12 @@ func TestParseCallsErrors(t *testing.T) {
 		{`{"choices":‸[]}`, -1, "/choices", "no choice"},
 		{`{"choices":[{"message":{"role":"assistant"}},‸{}]}`, -1, "/choices/1", "more than one choice"},
 		{`{"choices":[‸{}]}`, -1, "/choices/0", "no message"},
-		{`{"choices":[{"message":{"tool_calls":[{"function":{"name":"a"}},{"function":{"name":‸}}]}}]}`, 1, "/choices/0/message/tool_calls/1/function/name", "want a value"},
+		{`{"choices":[{"message":{"tool_calls":[{"function":{"name":"a"}},{"function":{"name":‸}}]}}]}`, 1,
+			"/choices/0/message/tool_calls/1/function/name", "want a value"},
 
 		{`{"output":[{"type":"reasoning"},{"type":"function_call","name":"a"},‸{"type":"function_call"}]}`, 1, "/output/2", "no name"},
-		{`{"output":[{"type":"reasoning"},{"type":"function_call","name":"a"},{"type":"function_call","name":"b","arguments":"‸`, 1, "/output/2/arguments", "end of input"},
+		{`{"output":[{"type":"reasoning"},{"type":"function_call","name":"a"},{"type":"function_call","name":"b","arguments":"‸`, 1,
+			"/output/2/arguments", "end of input"},
 		{`{"output":[{"type":"reasoning","text":‸`, -1, "/output/0/text", "want a value"},
 		{`{"output":[‸{"name":"a"}]}`, -1, "/output/0", "no type"},
 		{`{"output":[‸{"type":"custom_tool_call","call_id":"c","name":"a","input":"x"}]}`, 0, "/output/0", "free text"},

@@ -30,7 +30,8 @@ func TestDefineErrors(t *testing.T) {
 		"a struct or a map":   second(tool.Define(tool.Spec[int, string]{Name: "t", Body: func(ctx, int) (string, error) { return "", nil }})),
 		"struct or a map":     second(tool.Define(tool.Spec[[]int, string]{Name: "t", Body: func(ctx, []int) (string, error) { return "", nil }})),
 		"cycle":               second(tool.Define(tool.Spec[recursive, string]{Name: "t", Body: func(ctx, recursive) (string, error) { return "", nil }})),
-		"func()":              second(tool.Define(tool.Spec[struct{ F func() }, string]{Name: "t", Body: func(ctx, struct{ F func() }) (string, error) { return "", nil }})),
+		"func()": second(tool.Define(tool.Spec[struct{ F func() }, string]{Name: "t",
+			Body: func(ctx, struct{ F func() }) (string, error) { return "", nil }})),
 		"its input has no schema: state its Parameters": raw(``),
 		"its Parameters: byte 0":                        raw(`nope`),
 		"after the end":                                 raw(`{"type":"object"}{}`),
@@ -72,7 +73,8 @@ func TestDefineInfersFromTheType(t *testing.T) {
 		"maybe":{"type":["null","boolean"]},
 		"any":true,
 		"tags":{"type":"object","additionalProperties":{"type":"integer"}}}}`, string(d.Parameters))
-	got, err := tool.Execute(t.Context(), registry(t, d), call("t", `{"path":"a","addr":"::1","big":123456789012345678901234567890,"when":"2026-01-02T03:04:05Z","maybe":null}`))
+	got, err := tool.Execute(t.Context(), registry(t, d),
+		call("t", `{"path":"a","addr":"::1","big":123456789012345678901234567890,"when":"2026-01-02T03:04:05Z","maybe":null}`))
 	require.NoError(t, err)
 	assert.Equal(t, "::1 123456789012345678901234567890 2026-01-02T03:04:05Z", got.Text())
 
@@ -128,10 +130,14 @@ func TestResults(t *testing.T) {
 		out  any
 		want tool.Result
 	}{
-		"text":      {"a<b\xff", tool.Result{Content: []tool.Block{{Text: "a<b\uFFFD"}}, Value: json.RawMessage(`"a<b\ufffd"`)}},
-		"structure": {map[string]any{"html": "<&>", "n": int64(math.MaxInt64)}, tool.Result{Content: []tool.Block{{JSON: json.RawMessage(`{"html":"<&>","n":9223372036854775807}`)}}, Value: json.RawMessage(`{"html":"<&>","n":9223372036854775807}`)}},
-		"nothing":   {nil, tool.Result{Content: []tool.Block{{JSON: json.RawMessage(`null`)}}, Value: json.RawMessage(`null`)}},
-		"result":    {tool.Result{Content: []tool.Block{{Text: "a"}, {JSON: json.RawMessage(`[1]`)}}, Value: json.RawMessage(`1`)}, tool.Result{Content: []tool.Block{{Text: "a"}, {JSON: json.RawMessage(`[1]`)}}, Value: json.RawMessage(`1`)}},
+		"text": {"a<b\xff", tool.Result{Content: []tool.Block{{Text: "a<b\uFFFD"}}, Value: json.RawMessage(`"a<b\ufffd"`)}},
+		"structure": {map[string]any{"html": "<&>", "n": int64(math.MaxInt64)},
+			tool.Result{Content: []tool.Block{{JSON: json.RawMessage(`{"html":"<&>","n":9223372036854775807}`)}},
+				Value: json.RawMessage(`{"html":"<&>","n":9223372036854775807}`)}},
+		"nothing": {nil, tool.Result{Content: []tool.Block{{JSON: json.RawMessage(`null`)}}, Value: json.RawMessage(`null`)}},
+		"result": {
+			tool.Result{Content: []tool.Block{{Text: "a"}, {JSON: json.RawMessage(`[1]`)}}, Value: json.RawMessage(`1`)},
+			tool.Result{Content: []tool.Block{{Text: "a"}, {JSON: json.RawMessage(`[1]`)}}, Value: json.RawMessage(`1`)}},
 		"its error": {tool.Result{IsError: true, Content: []tool.Block{{Text: "no"}}}, tool.Result{IsError: true, Content: []tool.Block{{Text: "no"}}}},
 		"empty":     {tool.Result{}, tool.Result{Content: []tool.Block{}}},
 		"forged":    {tool.Result{Code: tool.Aborted, Content: []tool.Block{{Text: "a"}}}, tool.Result{Content: []tool.Block{{Text: "a"}}}},

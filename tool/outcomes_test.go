@@ -91,11 +91,13 @@ func TestT6OutcomesBeforeTheBody(t *testing.T) {
 
 	got, err = tool.Execute(t.Context(), r, call("write", `{}`))
 	require.NoError(t, err)
-	assert.Equal(t, errorResult(tool.InvalidArgs, "The arguments of write are invalid: it was not run.\n- the arguments: missing property 'path'\nThe arguments were: {}"), got)
+	assert.Equal(t, errorResult(tool.InvalidArgs,
+		"The arguments of write are invalid: it was not run.\n- the arguments: missing property 'path'\nThe arguments were: {}"), got)
 
 	got, err = tool.Execute(t.Context(), r, call("write", ` `))
 	require.NoError(t, err)
-	assert.Equal(t, errorResult(tool.InvalidArgs, "The arguments of write are invalid: it was not run.\n- the arguments: missing property 'path'\nThe arguments were empty."), got)
+	assert.Equal(t, errorResult(tool.InvalidArgs,
+		"The arguments of write are invalid: it was not run.\n- the arguments: missing property 'path'\nThe arguments were empty."), got)
 
 	cause := errors.New("the advisory said so")
 	cancelled, cancel := context.WithCancelCause(t.Context())
@@ -138,7 +140,8 @@ func TestT6TheToolsOwnResults(t *testing.T) {
 		"ok":                             {nothing, tool.Result{Content: []tool.Block{{Text: "done"}}, Value: json.RawMessage(`"done"`)}},
 		"error":                          {func(ctx, struct{}) (string, error) { return "", errors.New("no match\xff") }, errorResult("", "no match\uFFFD")},
 		"cancel of a context of its own": {sub, errorResult("", "the inner search: context canceled")},
-		"deadline of its own":            {func(ctx, struct{}) (string, error) { return "", context.DeadlineExceeded }, errorResult("", "context deadline exceeded")},
+		"deadline of its own": {func(ctx, struct{}) (string, error) { return "", context.DeadlineExceeded },
+			errorResult("", "context deadline exceeded")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := registry(t, define(t, tool.Spec[struct{}, string]{Name: "t", Body: c.body}))
@@ -162,8 +165,10 @@ func TestT6BodiesThatEndWrongly(t *testing.T) {
 		"t ran, but its result cannot be shown: json: unsupported value: NaN":    func(ctx, struct{}) (any, error) { return math.NaN(), nil },
 		"t ran, but its result cannot be shown: json: unsupported type: chan":    func(ctx, struct{}) (any, error) { return make(chan int), nil },
 		"t ran, but its result cannot be shown: json: error calling MarshalJSON": func(ctx, struct{}) (any, error) { return json.RawMessage(`{`), nil },
-		"t ran, but its result cannot be shown: the value of its result is not":  func(ctx, struct{}) (any, error) { return tool.Result{Value: json.RawMessage(`{`)}, nil },
-		"t ran, but its result cannot be shown: it is not UTF-8":                 func(ctx, struct{}) (any, error) { return json.RawMessage("\"\xff\""), nil },
+		"t ran, but its result cannot be shown: the value of its result is not": func(ctx, struct{}) (any, error) {
+			return tool.Result{Value: json.RawMessage(`{`)}, nil
+		},
+		"t ran, but its result cannot be shown: it is not UTF-8": func(ctx, struct{}) (any, error) { return json.RawMessage("\"\xff\""), nil },
 		"t ran, but its result cannot be shown: the value of its result is not JSON.": func(ctx, struct{}) (any, error) {
 			return tool.Result{Value: json.RawMessage("\"\xff\"")}, nil
 		},
@@ -205,7 +210,8 @@ func TestT6CancelWhileBodiesRun(t *testing.T) {
 			return out, err
 		}
 	}
-	const notice = " was cancelled while it ran (the user pressed stop). Its effect may have happened, wholly or in part. Check what has happened before you try again. What it returned:\n"
+	const notice = " was cancelled while it ran (the user pressed stop). Its effect may have happened, wholly or in part. " +
+		"Check what has happened before you try again. What it returned:\n"
 	aborted := func(name, own, value string) tool.Result {
 		r := errorResult(tool.Aborted, name+strings.TrimSuffix(notice, "\n"))
 		r.Content = append(r.Content, tool.Block{Text: own})
@@ -241,7 +247,8 @@ func TestT6CancelWhileBodiesRun(t *testing.T) {
 			aborted("gives_up", "gave up: the user pressed stop", ""),
 			aborted("canceled", "context canceled", ""),
 			errorResult("", "disk full"),
-			errorResult(tool.Panic, "panics failed: it panicked: late. Its effect may have happened, wholly or in part. Check what has happened before you try again."),
+			errorResult(tool.Panic, "panics failed: it panicked: late. Its effect may have happened, wholly or in part. "+
+				"Check what has happened before you try again."),
 			errorResult(tool.AbortedBeforeDispatch, "last was not run: it was cancelled before it started (the user pressed stop). Nothing was done."),
 			errorResult(tool.AbortedBeforeDispatch, "quick was not run: it was cancelled before it started (the user pressed stop). Nothing was done."),
 		}, results)
@@ -269,7 +276,9 @@ func TestT6Abandoned(t *testing.T) {
 		results, err := tool.Run(ctx, r, []tool.Call{call("deaf", ""), call("quick", "")}, exec.Drain(5*time.Second))
 		assert.ErrorIs(t, err, context.DeadlineExceeded)
 		assert.Equal(t, 6*time.Second, time.Since(start))
-		assert.Equal(t, errorResult(tool.Abandoned, "deaf was cancelled while it ran (context deadline exceeded) and did not stop in time: it may still be running, and its effect may have happened. Check what has happened before you try again."), results[0])
+		assert.Equal(t, errorResult(tool.Abandoned,
+			"deaf was cancelled while it ran (context deadline exceeded) and did not stop in time: it may still be running, "+
+				"and its effect may have happened. Check what has happened before you try again."), results[0])
 		assert.Equal(t, "done", results[1].Text())
 	})
 }
@@ -343,7 +352,8 @@ func TestT6SettledByOthers(t *testing.T) {
 		code    tool.Code
 		says    string
 	}{
-		{exec.Outcome{Err: &exec.NotRunError{Cause: errors.New("stop")}}, tool.AbortedBeforeDispatch, "it was cancelled before it started (stop). Nothing was done."},
+		{exec.Outcome{Err: &exec.NotRunError{Cause: errors.New("stop")}}, tool.AbortedBeforeDispatch,
+			"it was cancelled before it started (stop). Nothing was done."},
 		{exec.Outcome{Err: &exec.NotRunError{}}, tool.AbortedBeforeDispatch, "(no cause given)"},
 		{exec.Outcome{Err: fmt.Errorf("host: %w", &exec.PanicError{Value: "x"})}, tool.Panic, "it panicked: x"},
 		{exec.Outcome{Err: errors.New("the wrapper failed")}, "", "the wrapper failed"},

@@ -129,7 +129,8 @@ func TestCase_ordering_4(t *testing.T) {
 func TestCase_sibling_failure_1(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		delays := rapid.SliceOfN(rapid.IntRange(0, 5), 4, 4).Draw(t, "delays")
-		admission := rapid.SampledFrom([]func() plan.Admission{plan.NewWaves, plan.NewFirstFit, plan.NewKeyed, plan.NewRolling, plan.NewSerial}).Draw(t, "admission")
+		admission := rapid.SampledFrom([]func() plan.Admission{plan.NewWaves, plan.NewFirstFit, plan.NewKeyed,
+			plan.NewRolling, plan.NewSerial}).Draw(t, "admission")
 		rapid.SyncTest(t, func(t *rapid.T) {
 			body := func(ctx ctx, in file) (string, error) {
 				select {
@@ -144,7 +145,8 @@ func TestCase_sibling_failure_1(t *testing.T) {
 			}
 			r := registry(t,
 				define(t, tool.Spec[file, string]{Name: "edit", Safe: safe[file], Claims: claim(plan.Write), Body: body}),
-				define(t, tool.Spec[file, string]{Name: "read", Safe: safe[file], Claims: claim(plan.Read), Body: func(ctx, file) (string, error) { return "read", nil }}),
+				define(t, tool.Spec[file, string]{Name: "read", Safe: safe[file], Claims: claim(plan.Read),
+					Body: func(ctx, file) (string, error) { return "read", nil }}),
 			)
 			results, err := tool.Run(context.Background(), r, []tool.Call{
 				call("edit", `{"path":"a"}`), call("edit", `{"path":"b"}`), call("edit", `{"path":"c"}`), call("read", `{"path":"b"}`),

@@ -33,7 +33,8 @@ func TestNoEscape(t *testing.T) {
 	before, err := Digest(context.Background(), outside.dir)
 	require.NoError(t, err)
 	for _, path := range []string{
-		"../" + filepath.Base(outside.dir), "..", "../..", "x/../../y", "/", "/etc/passwd", outside.dir, outside.dir + "/secret.txt", "out/secret.txt", "out/d", "chain/secret.txt",
+		"../" + filepath.Base(outside.dir), "..", "../..", "x/../../y", "/", "/etc/passwd", outside.dir,
+		outside.dir + "/secret.txt", "out/secret.txt", "out/d", "chain/secret.txt",
 		"rel/" + filepath.Base(outside.dir) + "/secret.txt", "file", "out/../out/d/x", "out/new", "./out/d/../secret.txt",
 	} {
 		w := newWorld(t, "mine = mine", "chain -> out", "rel -> ..", "out -> "+outside.dir, "file -> "+outside.dir+"/secret.txt")
@@ -110,7 +111,8 @@ func TestPipesAreRefused(t *testing.T) {
 	require.NoError(t, syscall.Mkfifo(filepath.Join(w.dir, "pipe"), 0o600))
 	require.NoError(t, os.Symlink("pipe", filepath.Join(w.dir, "l")))
 	for _, path := range []string{"pipe", "l"} {
-		for _, c := range []tool.Call{call("read", "path", path), call("write", "path", path, "content", "x"), call("edit", "path", path, "old", "x", "new", "y")} {
+		for _, c := range []tool.Call{call("read", "path", path), call("write", "path", path, "content", "x"),
+			call("edit", "path", path, "old", "x", "new", "y")} {
 			r, err := tool.Execute(context.Background(), w.reg, c)
 			require.NoError(t, err)
 			assert.Equal(t, "pipe: it is not a regular file", r.Text())

@@ -263,7 +263,8 @@ func TestCase_two_keys_4(t *testing.T) {
 	for name, admission := range admissions {
 		w := newWorld(t, "a = A", "c = C")
 		c := []tool.Call{
-			call("move", "from", "a", "to", "b"), call("write", "path", "b", "content", "c2"), call("edit", "path", "a", "old", "A", "new", "x"), call("read", "path", "c"),
+			call("move", "from", "a", "to", "b"), call("write", "path", "b", "content", "c2"),
+			call("edit", "path", "a", "old", "A", "new", "x"), call("read", "path", "c"),
 		}
 		assert.Equal(t, [][]int{{0, 3}, {1, 2}}, w.waves(c...))
 		r := w.run(c, exec.Admit(admission))

@@ -29,7 +29,8 @@ var start = []string{
 }
 
 var paths = []string{
-	"a", "b", "bin", "d", "d/x", "d/y", "d/e", "d/e/z", "d/.gitignore", ".gitignore", "ignored/i", "ignored", "empty", "l/x", "l/e/z", "l", "ll/z", "ll", "up/x",
+	"a", "b", "bin", "d", "d/x", "d/y", "d/e", "d/e/z", "d/.gitignore", ".gitignore", "ignored/i", "ignored", "empty", "l/x",
+	"l/e/z", "l", "ll/z", "ll", "up/x",
 	"dangling", "new", "new/f", "new/f/g", "new/h", "d2", "d2/in", "./a", "l/../a", "l/new/deep", "d/new/deep/er", "a/below", ".", "dangling/x", "..", "../up",
 	"deep/out", "deep/out/z", "deep/up", "deep/.gitignore",
 }
@@ -49,7 +50,8 @@ func genCall(paths []string) *rapid.Generator[tool.Call] {
 				args = append(args, name, value)
 			}
 		}
-		name := rapid.SampledFrom([]string{"read", "write", "write", "edit", "edit", "list", "grep", "glob", "move", "move", "remove", "make_directory"}).Draw(t, "tool")
+		name := rapid.SampledFrom([]string{"read", "write", "write", "edit", "edit", "list", "grep", "glob", "move", "move",
+			"remove", "make_directory"}).Draw(t, "tool")
 		switch name {
 		case "read", "make_directory", "list":
 			args = append(args, "path", path.Draw(t, "path"))
@@ -220,7 +222,8 @@ func TestLinksReplacedByDirectories(t *testing.T) {
 	base := t.TempDir()
 	replaced := []tool.Call{call("remove", "path", "deep/out"), call("write", "path", "deep/out/z/f", "content", "one\n")}
 	for name, calls := range map[string][]tool.Call{
-		"the ignore files above it":           {call("grep", "pattern", "one", "path", "deep/out/z"), call("write", "path", "deep/.gitignore", "content", "f\n")},
+		"the ignore files above it": {call("grep", "pattern", "one", "path", "deep/out/z"),
+			call("write", "path", "deep/.gitignore", "content", "f\n")},
 		"the same for glob":                   {call("glob", "pattern", "*", "path", "deep/out/z"), call("write", "path", "deep/.gitignore", "content", "f\n")},
 		"what a path out of it leads to":      {call("read", "path", "deep/up"), call("write", "path", "b", "content", "new")},
 		"the same to write, and then to read": {call("edit", "path", "deep/up", "old", "two", "new", "2"), call("read", "path", "b")},
@@ -314,7 +317,8 @@ func TestMovingALinkIsExclusive(t *testing.T) {
 	require.NoError(t, os.Remove(filepath.Join(w.dir, "many/7")))
 	assert.False(t, tool.Calls(w.reg, []tool.Call{call("move", "from", "many", "to", "to")})[0].Exclusive())
 	calls := []tool.Call{
-		call("move", "from", "l", "to", "l2"), call("read", "path", "l2/x"), call("write", "path", "d/x", "content", "new"), call("read", "path", "l/x"), call("read", "path", "l2/x"),
+		call("move", "from", "l", "to", "l2"), call("read", "path", "l2/x"), call("write", "path", "d/x", "content", "new"),
+		call("read", "path", "l/x"), call("read", "path", "l2/x"),
 	}
 	require.Empty(t, check(t, base, honest, calls, inLanes...))
 	var v readValue

@@ -21,7 +21,8 @@ func TestRead(t *testing.T) {
 	w := newWorld(t, "s = 1\n2\n3\n4", "empty = ", "d/", "nul = a\x00b", "latin = caf\xe9\n", "half = ok\xc3", "wide = "+strings.Repeat("é", 40_000)+"\n")
 	v := ok[readValue](w, "read", "path", "s")
 	assert.Equal(t, readValue{Path: "s", Size: 7, Version: versionOf([]byte("1\n2\n3\n4")), Lines: 4, From: 1, To: 4, Text: "1\n2\n3\n4"}, v)
-	assert.Equal(t, "s: 7 bytes, version "+v.Version+", lines 2-3 of 4; continue with offset 4\n2\n3\n", w.do("read", "path", "s", "offset", 2, "limit", 2).Text())
+	assert.Equal(t, "s: 7 bytes, version "+v.Version+", lines 2-3 of 4; continue with offset 4\n2\n3\n",
+		w.do("read", "path", "s", "offset", 2, "limit", 2).Text())
 	assert.True(t, ok[readValue](w, "read", "path", "s", "limit", 3).Cut)
 	assert.Equal(t, "4", ok[readValue](w, "read", "path", "./s/", "offset", 4).Text)
 
@@ -66,7 +67,8 @@ func TestReadIsBoundedAndPages(t *testing.T) {
 // What scan keeps is what splitting the whole text would give, whatever the sizes of the reads.
 func TestScanAgreesWithSplitting(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		text := strings.Join(rapid.SliceOf(rapid.SampledFrom([]string{"", "a", "é", "long " + strings.Repeat("ü", maxLine), strings.Repeat("b", maxLine), "\r"})).Draw(t, "lines"), "\n")
+		text := strings.Join(rapid.SliceOf(rapid.SampledFrom([]string{"", "a", "é", "long " + strings.Repeat("ü", maxLine),
+			strings.Repeat("b", maxLine), "\r"})).Draw(t, "lines"), "\n")
 		first, limit := rapid.IntRange(1, 5).Draw(t, "first"), rapid.IntRange(1, 5).Draw(t, "limit")
 		p, err := scan(strings.NewReader(text), first, limit)
 		require.NoError(t, err)
@@ -153,7 +155,8 @@ func TestVersionPrecondition(t *testing.T) {
 	v1 := ok[readValue](w, "read", "path", "a").Version
 	assert.Len(t, v1, 16)
 	v2 := ok[writeValue](w, "write", "path", "a", "content", "two", "version", v1).Version
-	assert.Equal(t, "a: it has changed since it was read at version "+v1+": it is at version "+v2+" now; read it again", w.fails("write", "path", "a", "content", "three", "version", v1))
+	assert.Equal(t, "a: it has changed since it was read at version "+v1+": it is at version "+v2+" now; read it again",
+		w.fails("write", "path", "a", "content", "three", "version", v1))
 	assert.Contains(t, w.fails("edit", "path", "a", "old", "two", "new", "three", "version", v1), "has changed since")
 	assert.Equal(t, "two", w.text("a"))
 	v3 := ok[writeValue](w, "edit", "path", "a", "old", "two", "new", "three", "version", v2).Version
@@ -210,7 +213,8 @@ func TestList(t *testing.T) {
 
 func TestGrep(t *testing.T) {
 	w := newWorld(t, "a.go = func A\nfunc b\r\n", "d/b.go = FUNC\n", "d/c.txt = func c\n", "bin = func\x00", "latin = func \xe9", "l -> d",
-		".gitignore = ignored/\n*.log\n", "ignored/x.go = func\n", "d/x.log = func\n", "d/.gitignore = !x.log\n", ".git/config = func\n", "long = "+strings.Repeat("é", 1000)+" func\n")
+		".gitignore = ignored/\n*.log\n", "ignored/x.go = func\n", "d/x.log = func\n", "d/.gitignore = !x.log\n",
+		".git/config = func\n", "long = "+strings.Repeat("é", 1000)+" func\n")
 	lines := func(args ...any) []string {
 		text := w.do("grep", args...).Text()
 		_, rest, _ := strings.Cut(text, "\n")
@@ -219,7 +223,8 @@ func TestGrep(t *testing.T) {
 		}
 		return strings.Split(rest, "\n")
 	}
-	assert.Equal(t, []string{"a.go:1:func A", "a.go:2:func b", "d/c.txt:1:func c", "d/x.log:1:func", "long:1:" + strings.Repeat("é", maxShown/2) + " [cut, 2005 bytes]"}, lines("pattern", "func"))
+	assert.Equal(t, []string{"a.go:1:func A", "a.go:2:func b", "d/c.txt:1:func c", "d/x.log:1:func",
+		"long:1:" + strings.Repeat("é", maxShown/2) + " [cut, 2005 bytes]"}, lines("pattern", "func"))
 	assert.Equal(t, []string{"a.go:1:func A", "a.go:2:func b"}, lines("pattern", "func .$", "glob", "*.go"))
 	assert.Equal(t, []string{"d/b.go:1:FUNC"}, lines("pattern", "func", "ignore_case", true, "glob", "d/*.go"))
 	assert.Equal(t, []string{"d/c.txt:1:func c"}, lines("pattern", " c$", "path", "l"), "a path that is a link is followed")

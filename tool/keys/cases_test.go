@@ -118,7 +118,8 @@ func TestCase_dir_vs_file_2(t *testing.T) {
 		require.NoError(t, err)
 		b, err := r.Tree(tt.b, tt.access)
 		require.NoError(t, err)
-		assert.Equal(t, tt.conflict, conflict(plan.Call{Safe: true, Claims: []plan.Claim{a}}, plan.Call{Safe: true, Claims: []plan.Claim{b}}), "%s and %s", tt.a, tt.b)
+		assert.Equal(t, tt.conflict, conflict(plan.Call{Safe: true, Claims: []plan.Claim{a}},
+			plan.Call{Safe: true, Claims: []plan.Claim{b}}), "%s and %s", tt.a, tt.b)
 	}
 }
 

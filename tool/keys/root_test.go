@@ -99,7 +99,8 @@ func TestKeyEscape(t *testing.T) {
 	fill(t, dir, "out -> "+outside, "a/rel -> ../../outside", "back -> "+dir+"/a", "far -> /", "chain -> out")
 	r := open(t, dir)
 	for _, path := range []string{
-		"..", "../x", "a/../../x", "/", "/etc/passwd", outside, outside + "/secret", "out", "out/secret", "out/missing", "chain/secret", "a/rel", "a/rel/x", "far", "far/etc", filepath.Dir(dir),
+		"..", "../x", "a/../../x", "/", "/etc/passwd", outside, outside + "/secret", "out", "out/secret", "out/missing",
+		"chain/secret", "a/rel", "a/rel/x", "far", "far/etc", filepath.Dir(dir),
 		dir + "x", "../" + filepath.Base(dir) + "/a/f",
 	} {
 		_, err := r.Key(path)
@@ -299,7 +300,8 @@ func TestEqualKeysAreEqualFiles(t *testing.T) {
 // FuzzKey: any string is refused with an error or has one key: that of the path spelt from it, equal to the key of a
 // file of the tree exactly if it is that file.
 func FuzzKey(f *testing.F) {
-	dir := tree(f, "a/b/f", "a/g", "c/", "caf\u00e9", "alias -> a", "a/up -> ../c", "c/new -> ../a/missing", "dangling -> c/x", "loop -> loop", "out -> /", "rel -> ../..")
+	dir := tree(f, "a/b/f", "a/g", "c/", "caf\u00e9", "alias -> a", "a/up -> ../c", "c/new -> ../a/missing",
+		"dangling -> c/x", "loop -> loop", "out -> /", "rel -> ../..")
 	r := open(f, dir)
 	type file struct {
 		info os.FileInfo
@@ -311,7 +313,8 @@ func FuzzKey(f *testing.F) {
 		require.NoError(f, err)
 		files = append(files, file{info, key(f, r, p)})
 	}
-	for _, s := range []string{"a/b/f", "alias/up/new/x", "out" + dir + "/a", "rel", "loop", "", "\x00", "a\\b", "dangling/..", "cafe\u0301", "//a", "\xff/../a", strings.Repeat("a/", 5000)} {
+	for _, s := range []string{"a/b/f", "alias/up/new/x", "out" + dir + "/a", "rel", "loop", "", "\x00", "a\\b",
+		"dangling/..", "cafe\u0301", "//a", "\xff/../a", strings.Repeat("a/", 5000)} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, path string) {

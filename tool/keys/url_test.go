@@ -17,18 +17,21 @@ func TestURLSpellingsOfOneResource(t *testing.T) {
 		urls []string
 	}{
 		{"url/https/example.com", []string{
-			"https://example.com", "HTTPS://EXAMPLE.com/", "https://example.com:443", "https://example.com:0443/", "https://example.com./", "https://example.com:/",
+			"https://example.com", "HTTPS://EXAMPLE.com/", "https://example.com:443", "https://example.com:0443/",
+			"https://example.com./", "https://example.com:/",
 			"https://user:secret@example.com", "https://example.com/?q=1", "https://example.com#top", "https://example.com/a/..", "https://example.com/%2e",
 		}},
 		{"url/https/example.com/a/B", []string{
-			"https://example.com/a/B", "https://example.com/a/B/", "https://example.com//a//B", "https://example.com/x/../a/./B", "https://example.com/x/%2E%2e/a/B",
+			"https://example.com/a/B", "https://example.com/a/B/", "https://example.com//a//B",
+			"https://example.com/x/../a/./B", "https://example.com/x/%2E%2e/a/B",
 			"https://example.com/%61/%42", "https://example.com/a/B?x=1&y=2", "https://example.com/a/B?y=2&x=1",
 		}},
 		{"url/https/example.com/a%2Fb", []string{"https://example.com/a%2Fb", "https://example.com/a%2fb"}},
 		{"url/https/example.com/caf%C3%A9", []string{"https://example.com/café", "https://example.com/caf%c3%a9"}},
 		{"url/https/example.com/a%20b%7C", []string{"https://example.com/a b|", "https://example.com/a%20b%7c"}},
 		{"url/https/example.com/~me", []string{"https://example.com/~me", "https://example.com/%7Eme"}},
-		{"url/https/xn--bcher-kva.example", []string{"https://bücher.example", "https://BÜCHER.example", "https://bu\u0308cher.example", "https://xn--bcher-kva.example", "https://b%C3%BCcher.example"}},
+		{"url/https/xn--bcher-kva.example", []string{"https://bücher.example", "https://BÜCHER.example",
+			"https://bu\u0308cher.example", "https://xn--bcher-kva.example", "https://b%C3%BCcher.example"}},
 		{"url/http/127.0.0.1:8080/x", []string{"http://127.0.0.1:8080/x"}},
 		{"url/http/[::1]/x", []string{"http://[::1]/x", "http://[0:0:0:0:0:0:0:1]:80/x"}},
 		{"url/http/1.2.3.4/x", []string{"http://1.2.3.4/x", "http://[::ffff:1.2.3.4]/x", "http://[::ffff:102:304]/x"}},
@@ -47,7 +50,8 @@ func TestURLsApart(t *testing.T) {
 	seen := map[string]string{}
 	for _, u := range []string{
 		"https://example.com", "http://example.com", "https://example.com:8443", "https://www.example.com", "https://example.com/a", "https://example.com/A",
-		"https://example.com/a/b", "https://example.com/a%2Fb", "https://example.com/a%252Fb", "https://example.com/a+b", "https://example.com/a%2Bb", "https://example.com/a%20b",
+		"https://example.com/a/b", "https://example.com/a%2Fb", "https://example.com/a%252Fb", "https://example.com/a+b",
+		"https://example.com/a%2Bb", "https://example.com/a%20b",
 	} {
 		got, err := keys.URL(u)
 		require.NoError(t, err)
@@ -57,7 +61,8 @@ func TestURLsApart(t *testing.T) {
 }
 
 func TestURLRefused(t *testing.T) {
-	for _, u := range []string{"", "/a/b", "example.com/a", "//example.com/a", "mailto:me@example.com", "urn:isbn:1", "file:///etc/passwd", "https://", "https:///a", "http://[::1", "https://a b/", ":", "http://h:port/", "http://./", "http://../"} {
+	for _, u := range []string{"", "/a/b", "example.com/a", "//example.com/a", "mailto:me@example.com", "urn:isbn:1",
+		"file:///etc/passwd", "https://", "https:///a", "http://[::1", "https://a b/", ":", "http://h:port/", "http://./", "http://../"} {
 		got, err := keys.URL(u)
 		require.ErrorIs(t, err, keys.ErrInvalid, u)
 		assert.Empty(t, got)
@@ -82,7 +87,8 @@ func respell(key string) string {
 // FuzzURL: a key is never empty, has no empty component, and is the key of the URL spelt from it; what is dropped and
 // what is default makes no difference.
 func FuzzURL(f *testing.F) {
-	for _, s := range []string{"https://example.com/a/b?c#d", "http://[::1%25eth0]:80/%2e%2E/x", "HTTP://ü.example:0080//a/%zz", "x://%2F/a", "ws://h/%", "a://B%41/..%2f", `a://"`, "a://..", "a://[:]"} {
+	for _, s := range []string{"https://example.com/a/b?c#d", "http://[::1%25eth0]:80/%2e%2E/x",
+		"HTTP://ü.example:0080//a/%zz", "x://%2F/a", "ws://h/%", "a://B%41/..%2f", `a://"`, "a://..", "a://[:]"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
