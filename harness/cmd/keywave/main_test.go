@@ -262,10 +262,12 @@ func TestBadCallsAreTheirOwnResults(t *testing.T) {
 func TestBatchesAsModelsEmitThem(t *testing.T) {
 	dir := workDir(t, map[string]string{"a.txt": "hello\n"})
 	for name, batch := range map[string]string{
-		"openai message":  `{"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"read","arguments":"{\"path\":\"a.txt\"}"}}]}`,
+		"openai message": `{"role":"assistant","content":null,
+			"tool_calls":[{"id":"1","type":"function","function":{"name":"read","arguments":"{\"path\":\"a.txt\"}"}}]}`,
 		"openai response": `{"output":[{"type":"reasoning"},{"type":"function_call","call_id":"1","name":"read","arguments":"{\"path\":\"a.txt\"}"}]}`,
-		"anthropic":       `{"role":"assistant","content":[{"type":"text","text":"I look."},{"type":"tool_use","id":"1","name":"read","input":{"path":"a.txt"}}]}`,
-		"own":             `{"calls":[{"id":"1","name":"read","arguments":{"path":"a.txt"}}]}`,
+		"anthropic": `{"role":"assistant","content":[{"type":"text","text":"I look."},
+			{"type":"tool_use","id":"1","name":"read","input":{"path":"a.txt"}}]}`,
+		"own": `{"calls":[{"id":"1","name":"read","arguments":{"path":"a.txt"}}]}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "batch.json")
