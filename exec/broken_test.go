@@ -163,3 +163,41 @@ func (b faulty) Settle(i int) {
 	}
 	b.Admission.Settle(i)
 }
+
+// No lock is held while a caller's code runs: the text of an error is that too.
+func TestLaneHoldsNoLockInCallersCode(t *testing.T) {
+	for _, stage := range []string{"classify", "prepare", "settled", "commit", "skip"} {
+		synctest.Test(t, func(t *testing.T) {
+			j := newJournal()
+			s := j.stubs(free)[0]
+			l := lane(t, t.Context())
+			err := errorFunc(func() string { l.CancelCall(0, errBoom); return "hard" })
+			switch stage {
+			case "classify":
+				s.classify = func() plan.Call { panic(err) }
+			case "prepare":
+				s.prepare = func(context.Context) (bool, error) { return true, err }
+			case "settled":
+				s.settled = func(context.Context, exec.Outcome) error { return err }
+			case "commit":
+				s.commit = func(context.Context) error { return err }
+			case "skip":
+				s.skip = func(context.Context, error) error { return err }
+				l.Cancel(errBoom)
+			}
+			submit(t, l, s)
+			require.ErrorContains(t, finish(l), "hard", stage)
+			_, closed := l.Submit(s)
+			require.ErrorContains(t, closed, "hard", stage)
+		})
+	}
+	l := lane(t, t.Context())
+	l.Cancel(errorFunc(func() string { l.Close(); return "cause" }))
+	require.Error(t, l.Wait())
+	_, err := l.Submit(&stub{})
+	require.ErrorContains(t, err, "cause")
+}
+
+type errorFunc func() string
+
+func (f errorFunc) Error() string { return f() }

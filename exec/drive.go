@@ -70,16 +70,13 @@ func (w *worker) commit() {
 		w.leave()
 	case c == nil:
 	case skip:
+		cause := l.why(c) // while it is ours to look
 		w.enter(inSkip, i)
-		if err = c.job.Skip(l.calm, l.why(c)); err != nil {
-			err = stageError(i, "Skip", err)
-		}
+		err = stageError(i, "Skip", c.job.Skip(l.calm, cause))
 		w.leave()
 	default:
 		w.enter(inCommit, i)
-		if err = c.job.Commit(l.calm); err != nil {
-			err = stageError(i, "Commit", err)
-		}
+		err = stageError(i, "Commit", c.job.Commit(l.calm))
 		w.leave()
 	}
 	if err != nil {
@@ -177,9 +174,13 @@ func (w *worker) admit(i int) bool {
 	c.ctx, c.cancel = context.WithCancelCause(l.ctx)
 	w.enter(inPrepare, i)
 	dispatch, err := c.job.Prepare(c.ctx)
+	hard := err != nil && c.ctx.Err() == nil
+	if hard {
+		err = stageError(i, "Prepare", err)
+	}
 	w.leave()
-	if err != nil && c.ctx.Err() == nil {
-		l.fail(stageError(i, "Prepare", err))
+	if hard {
+		l.fail(err)
 		return false
 	}
 	if err == nil && dispatch {
@@ -292,7 +293,11 @@ func (l *Lane) record(i int, end End) {
 	l.rec.settled(i, end, l.full(), adm)
 }
 
-// stageError names the call and the stage that failed.
+// stageError names the call and the stage that failed, if it did. It calls err.Error, which is a caller's code: not to be
+// called with mu held.
 func stageError(i int, stage string, err error) error {
+	if err == nil {
+		return nil
+	}
 	return fmt.Errorf("call %d: %s: %w", i+1, stage, err)
 }

@@ -175,3 +175,38 @@ func TestE9HardError(t *testing.T) {
 		})
 	})
 }
+
+// A Settled may fail while a Skip is about to begin; under -race, the two share nothing.
+func TestE9HardErrorBesideASkip(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := lane(t, t.Context(), exec.Admit(plan.NewKeyed))
+		submit(t, l, bare{what: writes("a")}, bare{what: writes("a"), skip: 5 * time.Second}, bare{what: free, end: time.Second, settled: errHard})
+		synctest.Wait()
+		l.Cancel(errBoom)
+		require.ErrorIs(t, finish(l), errHard)
+	})
+}
+
+// A bare job keeps no journal, whose lock would hide from the race detector what its stages do beside one another. Its
+// body ends some time after the cancel.
+type bare struct {
+	what      plan.Call
+	end, skip time.Duration
+	settled   error
+}
+
+func (b bare) Classify() plan.Call                         { return b.what }
+func (b bare) Prepare(context.Context) (bool, error)       { return true, nil }
+func (b bare) Settled(context.Context, exec.Outcome) error { return b.settled }
+func (b bare) Commit(context.Context) error                { return nil }
+
+func (b bare) Run(ctx context.Context) exec.Outcome {
+	<-ctx.Done()
+	<-time.After(b.end)
+	return exec.Outcome{}
+}
+
+func (b bare) Skip(context.Context, error) error {
+	<-time.After(b.skip)
+	return nil
+}

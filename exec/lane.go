@@ -144,13 +144,15 @@ func (l *Lane) Submit(jobs ...Job) (int, error) {
 		}
 	}
 	l.mu.Lock()
-	if l.err != nil || l.closed || l.finished {
-		defer l.mu.Unlock()
-		switch {
-		case l.err != nil:
-			return 0, fmt.Errorf("submit: %w", l.err)
-		case l.stopped:
-			return 0, fmt.Errorf("submit: %w after a cancel: %w", ErrClosed, l.cause)
+	if err := l.err; err != nil {
+		l.mu.Unlock()
+		return 0, fmt.Errorf("submit: %w", err)
+	}
+	if l.closed || l.finished {
+		cause := l.cause
+		l.mu.Unlock()
+		if cause != nil {
+			return 0, fmt.Errorf("submit: %w after a cancel: %w", ErrClosed, cause)
 		}
 		return 0, fmt.Errorf("submit: %w", ErrClosed)
 	}

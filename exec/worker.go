@@ -116,11 +116,11 @@ func (w *worker) settle() {
 		c := l.slots[i].call
 		l.settling, w.settling = true, true
 		w.enter(inSettled, i)
-		err := c.job.Settled(l.calm, c.outcome)
+		err := stageError(i, "Settled", c.job.Settled(l.calm, c.outcome))
 		w.leave()
 		w.settled(i)
 		if err != nil {
-			l.fail(stageError(i, "Settled", err))
+			l.fail(err)
 		}
 	}
 }
