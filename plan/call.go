@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -134,10 +135,13 @@ func trim(key string) string {
 	return key[:n]
 }
 
-// printable quotes a key that would spoil a table.
+// printable quotes a key that would spoil a table, and leaves out the middle of one that would fill it.
 func printable(key string) string {
-	q := fmt.Sprintf("%q", key)
-	if key == "" || q != `"`+key+`"` || strings.ContainsAny(key, " |") {
+	const head, tail = 80, 40
+	if len(key) > head+tail {
+		key = strings.ToValidUTF8(key[:head], "") + "…" + strings.ToValidUTF8(key[len(key)-tail:], "")
+	}
+	if q := strconv.Quote(key); key == "" || len(q) != len(key)+2 || strings.ContainsAny(key, " |") {
 		return q
 	}
 	return key

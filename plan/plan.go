@@ -39,7 +39,7 @@ func Ordered(calls []Call) Plan { return new(Planner).Ordered(calls) }
 //	[W lib/a, W lib/..., W lib/b]   W lib/b joins W lib/a, in front of the write of the tree
 //
 // With at most one claim a call, a plain write, and no exclusive call it is the same plan as Ordered, and then takes
-// constant time a call. Otherwise a call costs time linear in its claims and, at worst, in a sixty-fourth of the open
+// constant time a call. Otherwise a call costs, at worst, time linear in its claims times a sixty-fourth of the open
 // waves. The plan refers to calls.
 func FirstFit(calls []Call) Plan { return new(Planner).FirstFit(calls) }
 

@@ -7,8 +7,9 @@ import "slices"
 // plans what it has been given. A call that is submitted while a wave runs and another call waits in a later wave
 // joins the last wave that is waiting, or a later one: it delays no call that came before it. When a classification
 // changes before the start, the calls that have not started are planned anew, behind every started one that they
-// conflict with; that takes time linear in the calls so far, everything else costs amortised time linear in the claims
-// of the one call. A skipped call keeps its place until then, but nobody waits for it.
+// conflict with; only then a call may come to wait for one that was submitted later, because it has moved behind a call
+// that changed. That takes time linear in the calls so far, everything else costs amortised time linear in the claims of
+// the one call. A skipped call keeps its place until then, but nobody waits for it.
 func NewWaves() Admission { return new(waves) }
 
 // NewFirstFit returns an Admission that runs the waves of FirstFit in the way of NewWaves. It has the inversions of
