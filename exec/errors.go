@@ -9,7 +9,7 @@ import (
 )
 
 var (
-	// ErrOption is what the error of every invalid option wraps.
+	// ErrOption is what the error of every invalid option wraps, and that of Run and Each without a function to call.
 	ErrOption = errors.New("invalid option")
 	// ErrClosed is returned by Submit when the lane takes no more calls.
 	ErrClosed = errors.New("lane is closed")

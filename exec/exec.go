@@ -2,6 +2,7 @@ package exec
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/keywave-go/keywave/plan"
 )
@@ -15,6 +16,9 @@ import (
 // done before the last body has returned, Run returns nil and [context.Cause]; errors that bodies return after that are
 // taken for its echo.
 func Run[R any](ctx context.Context, calls []plan.Call, body func(ctx context.Context, i int) (R, error), opts ...Option) ([]R, error) {
+	if body == nil {
+		return nil, fmt.Errorf("%w: no body: Run needs a function to call", ErrOption)
+	}
 	results := make([]R, len(calls))
 	err := batch(ctx, calls, func(ctx context.Context, i int) (err error) {
 		results[i], err = body(ctx, i)
@@ -30,6 +34,9 @@ func Run[R any](ctx context.Context, calls []plan.Call, body func(ctx context.Co
 // results before it are there. An error of commit is hard, and nothing is committed after it. After a cancel the
 // results that are there are still committed, up to the first call that has none.
 func Each[R any](ctx context.Context, calls []plan.Call, body func(ctx context.Context, i int) (R, error), commit func(i int, r R) error, opts ...Option) error {
+	if body == nil || commit == nil {
+		return fmt.Errorf("%w: no body or no commit: Each needs both functions", ErrOption)
+	}
 	results := make([]R, len(calls))
 	return batch(ctx, calls, func(ctx context.Context, i int) (err error) {
 		results[i], err = body(ctx, i)

@@ -49,7 +49,10 @@ func Record(t *Timeline) Option { return func(o *options) { o.timeline = t } }
 // choose applies the options to the defaults and checks them.
 func choose(opts []Option) (options, error) {
 	o := options{limit: DefaultLimit, admit: plan.NewWaves}
-	for _, opt := range opts {
+	for i, opt := range opts {
+		if opt == nil {
+			return o, fmt.Errorf("%w: option %d of %d is nil", ErrOption, i+1, len(opts))
+		}
 		opt(&o)
 	}
 	switch {

@@ -350,9 +350,24 @@ func TestOptions(t *testing.T) {
 			require.ErrorIs(t, err, exec.ErrOption)
 			_, err = exec.Run(t.Context(), nil, func(context.Context, int) (int, error) { return 0, nil }, o)
 			require.ErrorIs(t, err, exec.ErrOption)
-			require.ErrorIs(t, exec.Each(t.Context(), nil, func(context.Context, int) (int, error) { return 0, nil }, nil, o), exec.ErrOption)
+			require.ErrorIs(t, exec.Each(t.Context(), nil, func(context.Context, int) (int, error) { return 0, nil }, func(int, int) error { return nil }, o), exec.ErrOption)
 		})
 	}
+	t.Run("nil", func(t *testing.T) {
+		_, err := exec.NewLane(t.Context(), exec.Limit(1), nil, exec.Limit(2))
+		require.ErrorIs(t, err, exec.ErrOption)
+		require.ErrorContains(t, err, "option 2 of 3 is nil")
+	})
+	t.Run("nothing to call", func(t *testing.T) {
+		body, commit := func(context.Context, int) (int, error) { return 0, nil }, func(int, int) error { return nil }
+		for n := range 2 {
+			calls := times(n, free)
+			_, err := exec.Run[int](t.Context(), calls, nil)
+			require.ErrorIs(t, err, exec.ErrOption)
+			require.ErrorIs(t, exec.Each(t.Context(), calls, nil, commit), exec.ErrOption)
+			require.ErrorIs(t, exec.Each(t.Context(), calls, body, nil), exec.ErrOption)
+		}
+	})
 	t.Run("a timeline in use", func(t *testing.T) {
 		var tl exec.Timeline
 		l := lane(t, t.Context(), exec.Record(&tl))
