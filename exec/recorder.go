@@ -236,6 +236,18 @@ func (t *Timeline) close(c *track, now time.Duration) {
 	c.open, c.free = false, false
 }
 
+// join appends a wait, or lengthens the last one if that is for the same thing.
+func join(waits []Wait, w Wait) []Wait {
+	if n := len(waits) - 1; n >= 0 {
+		last := waits[n]
+		if last.To == w.From && last.For == w.For && last.Call == w.Call && last.Mine == w.Mine && last.Held == w.Held {
+			waits[n].To = w.To
+			return waits
+		}
+	}
+	return append(waits, w)
+}
+
 // upTo returns the waits of a call that is in one, with that one cut off at now. A call that nothing held back but the
 // limit waited for a permit until the limit let one in for the last time, and after that for its turn in the lane.
 func (t *Timeline) upTo(c *track, now time.Duration) []Wait {
@@ -244,12 +256,12 @@ func (t *Timeline) upTo(c *track, now time.Duration) []Wait {
 	if c.free && !t.full {
 		if freed := t.freed; freed > w.From {
 			w.To = freed
-			waits = append(waits, w)
+			waits = join(waits, w)
 			w.From, w.To = freed, now
 		}
 		w.For = WaitLane
 	}
-	return append(waits, w)
+	return join(waits, w)
 }
 
 // Snapshot returns the spans of all calls so far, in the model's order. They are the caller's own.

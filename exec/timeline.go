@@ -38,8 +38,8 @@ type Span struct {
 	Waits     []Wait        // in order; none is empty, except perhaps an open one
 }
 
-// A Wait is a time that a call spent waiting for one thing. Only where a call has more than 16 waits are those of one
-// kind that follow one another put together, with the last of the calls.
+// A Wait is a time that a call spent waiting for one thing: neighbours differ in what they wait for. Only where a call
+// has more than 16 waits are those of one kind that follow one another put together, with the last of the calls.
 type Wait struct {
 	For  WaitKind
 	Call int        // the call that it waited for; below 0: none
@@ -48,6 +48,29 @@ type Wait struct {
 	From time.Duration
 	To   time.Duration // if it is open, the time of the snapshot
 	Open bool          // it is still going on
+}
+
+// String says it in words: "waited 73ms for call 3 (write a)", or "waiting" if it is open.
+func (w Wait) String() string {
+	verb, what := "waited", w.For.String()
+	if w.Open {
+		verb = "waiting"
+	}
+	switch w.For {
+	case WaitClaim:
+		what = fmt.Sprintf("call %d (%v)", w.Call+1, w.Held)
+	case WaitBarrier, WaitOrder, WaitWave:
+		what = fmt.Sprintf("call %d (%v)", w.Call+1, w.For)
+	case WaitLane:
+		what = "its turn in the lane"
+	case WaitApproval:
+		what = "its approval"
+	case WaitPermit:
+		what = "a permit"
+	case WaitCommit:
+		what = "its commit"
+	}
+	return fmt.Sprintf("%s %v for %s", verb, (w.To - w.From).Round(time.Microsecond), what)
 }
 
 // A WaitKind is what a call waited for.

@@ -26,6 +26,11 @@ func checkSums(t require.TestingT, spans []exec.Span, failed bool) {
 			assert.Equal(t, at, w.From, "wait %d of %+v", k, s)
 			assert.Greater(t, w.To, w.From, "wait %d of %+v", k, s)
 			assert.False(t, w.Open, "wait %d of %+v", k, s)
+			if k > 0 {
+				last := s.Waits[k-1]
+				last.From, last.To = w.From, w.To
+				assert.NotEqual(t, w, last, "wait %d of %+v is one with the one before", k, s)
+			}
 			assert.Equal(t, w.For <= exec.WaitWave, w.Call >= 0, "wait %d of %+v", k, s)
 			assert.Equal(t, w.For == exec.WaitCommit, w.From >= s.Settled && s.Settled >= 0, "wait %d of %+v", k, s)
 			sum += w.To - w.From
@@ -164,6 +169,24 @@ func TestE14Timeline(t *testing.T) {
 			assert.Equal(t, spans, tl.Snapshot(), "it has ended")
 			spans[0].Waits[0].Call = 77
 			assert.NotEqual(t, spans, tl.Snapshot(), "the spans are the caller's own")
+		})
+	})
+	t.Run("all of the lane is one wait", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			var tl exec.Timeline
+			js := newJournal().stubs(free, free)
+			js[0].prepare = func(context.Context) (bool, error) { <-time.After(s); return true, nil }
+			js[1].classify = func() plan.Call { <-time.After(s); return free }
+			js[1].prepare = js[0].prepare
+			l := lane(t, t.Context(), exec.Record(&tl))
+			submit(t, l, js[0])
+			synctest.Wait()
+			submit(t, l, js[1]) // 1s until the lane is free, 2 of Classify, 1 of Prepare
+			<-time.After(3*s + s/2)
+			assert.Equal(t, []exec.Wait{{For: exec.WaitLane, Call: -1, From: 0, To: 3*s + s/2, Open: true}}, tl.Snapshot()[1].Waits)
+			require.NoError(t, finish(l))
+			checkSums(t, tl.Snapshot(), false)
+			assert.Equal(t, []exec.Wait{on(exec.WaitLane, -1, 0, 4*s)}, tl.Snapshot()[1].Waits)
 		})
 	})
 	t.Run("permit after an approval", func(t *testing.T) {
@@ -310,4 +333,21 @@ func TestTimelineWords(t *testing.T) {
 	assert.Len(t, words, 15)
 	assert.Equal(t, "WaitKind(99)", exec.WaitKind(99).String())
 	assert.Equal(t, "End(99)", exec.End(99).String())
+
+	w := exec.Wait{Call: 2, Held: plan.Claim{Key: "a"}, From: time.Millisecond, To: 74*time.Millisecond + 1}
+	assert.Equal(t, "waited 73ms for call 3 (write a)", w.String())
+	w.Open = true
+	said := ""
+	for w.For = exec.WaitBarrier; w.For <= exec.WaitCommit+1; w.For++ {
+		said += w.String() + "\n"
+	}
+	assert.Equal(t, `waiting 73ms for call 3 (barrier)
+waiting 73ms for call 3 (order)
+waiting 73ms for call 3 (wave)
+waiting 73ms for its turn in the lane
+waiting 73ms for its approval
+waiting 73ms for a permit
+waiting 73ms for its commit
+waiting 73ms for WaitKind(8)
+`, said)
 }
