@@ -54,7 +54,7 @@ func limited(tb testing.TB, n int) []int {
 }
 
 // BenchmarkRun compares a body that does nothing with errgroup, turn and turn about in one run: x-errgroup is the ratio of
-// the times. ns/op and allocs/op are of both together.
+// the times. allocs/call are ours alone; ns/op and allocs/op are of both together.
 func BenchmarkRun(b *testing.B) {
 	for _, a := range admissions[2:] {
 		for _, kind := range []string{"keyless", "distinct", "hot", "exclusive"} {
@@ -73,6 +73,8 @@ func BenchmarkRun(b *testing.B) {
 					}
 					b.ReportMetric(float64(ours)/float64(theirs), "x-errgroup")
 					b.ReportMetric(float64(ours)/float64(b.N*n), "ns/call")
+					allocs := testing.AllocsPerRun(10, func() { run(b, calls, exec.Admit(a.open)) })
+					b.ReportMetric(allocs/float64(n), "allocs/call")
 				})
 			}
 		}

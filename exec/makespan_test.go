@@ -20,21 +20,28 @@ func TestMakespanByAdmission(t *testing.T) {
 	calls := []plan.Call{
 		claim("a", plan.Write), claim("b", plan.Read), claim("a", plan.Write), claim("c", plan.Read), claim("a", plan.Read),
 	}
+	keyless := make([]plan.Call, len(calls))
+	for i := range keyless {
+		keyless[i].Safe = true
+	}
 	takes := []time.Duration{50, 300, 50, 50, 50}
 	for _, a := range []struct {
 		name  string
+		calls []plan.Call
 		admit func() plan.Admission
 		want  time.Duration
 	}{
-		{"serial", plan.NewSerial, 500},
-		{"rolling", plan.NewRolling, 450},
-		{"waves", plan.NewWaves, 400},
-		{"keyed", plan.NewKeyed, 300},
+		{"serial", calls, plan.NewSerial, 500},
+		{"rolling", calls, plan.NewRolling, 450},
+		{"first-fit", calls, plan.NewFirstFit, 400},
+		{"waves", calls, plan.NewWaves, 400},
+		{"keyed", calls, plan.NewKeyed, 300},
+		{"all at once", keyless, plan.NewKeyed, 300},
 	} {
 		t.Run(a.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				begin := time.Now()
-				_, err := exec.Run(context.Background(), calls, func(_ context.Context, i int) (int, error) {
+				_, err := exec.Run(context.Background(), a.calls, func(_ context.Context, i int) (int, error) {
 					<-time.After(takes[i] * time.Millisecond)
 					return i, nil
 				}, exec.Admit(a.admit))
