@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strconv"
@@ -45,8 +46,13 @@ func (e *ParseError) Error() string {
 // is a [*ParseError]: what is not one JSON text in UTF-8, or is nested deeper than 1000, a call without a name, a value
 // of the wrong type, a repeated name, two places for calls in one message, a call whose input is free text.
 //
-// Time and memory are proportional to the size of data, which is what the caller has to limit.
+// A byte order mark in front of it all is passed over. Time and memory are proportional to the size of data, which is
+// what the caller has to limit.
 func ParseCalls(data []byte) ([]Call, error) {
+	const mark = "\uFEFF"
+	if bytes.HasPrefix(data, []byte(mark)) {
+		data = append([]byte("   "), data[len(mark):]...) // white space as long, so that offsets stay those of the input
+	}
 	p := parser{data: data, calls: []Call{}, call: -1}
 	if err := scanWhole(data, false); err != nil {
 		p.locate(err)

@@ -101,7 +101,7 @@ func TestParseCallsErrors(t *testing.T) {
 		{`‸`, -1, "", "end of input"},
 		{`  ‸`, -1, "", "end of input"},
 		{`‸nope`, -1, "", "want a value"},
-		{"‸\ufeff[]", -1, "", "want a value"},
+		{"\ufeff‸\ufeff[]", -1, "", "want a value"},
 		{`‸"text"`, -1, "", `a string, want an object with "calls"`},
 		{`‸7`, -1, "", "a number"},
 		{`‸null`, -1, "", "null"},
@@ -187,6 +187,26 @@ func TestParseErrorText(t *testing.T) {
 	assert.EqualError(t, err, "batch: call 2, byte 31, /calls/1/name: it is a number, want a string")
 	_, err = tool.ParseCalls([]byte(`nope`))
 	assert.EqualError(t, err, "batch: byte 0: unexpected 'n', want a value")
+}
+
+// What Windows programs write in front of a text moves nothing.
+func TestParseCallsByteOrderMark(t *testing.T) {
+	input := []byte("\uFEFF" + `{"calls":[{"name":"a","arguments":"\ufeff"}]}`)
+	before := string(input)
+	calls, err := tool.ParseCalls(input)
+	require.NoError(t, err)
+	assert.Equal(t, []tool.Call{{Name: "a", Arguments: "\uFEFF"}}, calls)
+	assert.Equal(t, before, string(input), "the input is the caller's")
+
+	for batch, says := range map[string]string{
+		"\uFEFF":                   "batch: byte 3: unexpected end of input, want a value",
+		"\uFEFF" + `{"calls":[7]}`: "batch: call 1, byte 13, /calls/0: it is a number, want an object",
+		"\uFEFF\uFEFF{}":           `batch: byte 3: unexpected '\ufeff', want a value`,
+		" \uFEFF{}":                `batch: byte 1: unexpected '\ufeff', want a value`,
+	} {
+		_, err := tool.ParseCalls([]byte(batch))
+		assert.EqualError(t, err, says)
+	}
 }
 
 // Hostile input ends early, and its message is short.
