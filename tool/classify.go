@@ -11,7 +11,23 @@ func Calls(r *Registry, calls []Call) []plan.Call {
 	planned := make([]plan.Call, len(calls))
 	for i, c := range calls {
 		p := prepare(r, r.Bind(c.Name), c)
-		planned[i] = p.classify()
+		planned[i], _ = p.classify()
 	}
 	return planned
+}
+
+// Refusal returns the result with which a call would be refused if it came to run now, before any code of its tool does:
+// its Code is [UnknownTool] or [InvalidArgs]. It reports false if the call would not be.
+func Refusal(r *Registry, c Call) (Result, bool) {
+	p := prepare(r, r.Bind(c.Name), c)
+	return p.refusal, p.body == nil
+}
+
+// ClaimsError says what [Calls] has no room for: why what a tool declares of a call cannot be relied upon, which makes
+// the call exclusive. It is the error of the tool's Claims, or tells of a panic in Safe or Claims, or of a claim with an
+// empty key; nil if there is nothing of the kind, and of a call that would be refused.
+func ClaimsError(r *Registry, c Call) error {
+	p := prepare(r, r.Bind(c.Name), c)
+	_, err := p.classify()
+	return err
 }

@@ -96,6 +96,50 @@ func TestT2ClaimsThatCannotBeReliedOn(t *testing.T) {
 	}
 }
 
+// Refusal and ClaimsError tell the reasons for which Calls makes a call exclusive, and start nothing.
+func TestRefusalAndClaimsError(t *testing.T) {
+	broken := errors.New("no such key")
+	body := func(ctx, file) (string, error) { panic("nothing runs") }
+	r := registry(t,
+		define(t, tool.Spec[file, string]{Name: "good", Safe: safe[file], Claims: claim(plan.Read), Body: body}),
+		define(t, tool.Spec[file, string]{Name: "bare", Body: body}),
+		define(t, tool.Spec[file, string]{Name: "error", Safe: safe[file], Body: body, Claims: func(file) ([]plan.Claim, error) { return nil, broken }}),
+		define(t, tool.Spec[file, string]{Name: "panic", Safe: func(file) bool { panic("x") }, Body: body}),
+		define(t, tool.Spec[file, string]{Name: "empty", Safe: safe[file], Body: body, Claims: func(file) ([]plan.Claim, error) { return []plan.Claim{{}}, nil }}),
+	)
+	const good = `{"path":"a"}`
+	for _, c := range []struct {
+		call    tool.Call
+		refused tool.Result
+		claims  string
+	}{
+		{call("good", good), tool.Result{}, ""},
+		{call("bare", good), tool.Result{}, ""},
+		{call("error", good), tool.Result{}, "no such key"},
+		{call("panic", good), tool.Result{}, "it panicked: x"},
+		{call("empty", good), tool.Result{}, "a claim has an empty key"},
+		{call("none", good), errorResult(tool.UnknownTool, `There is no tool "none": nothing was run. The tools are: bare, empty, error, good, panic.`), ""},
+		{call("error", ""), errorResult(tool.InvalidArgs,
+			"The arguments of error are invalid: it was not run.\n- the arguments: missing property 'path'\nThe arguments were empty."), ""},
+	} {
+		got, refused := tool.Refusal(r, c.call)
+		assert.Equal(t, c.refused, got, c.call.Name)
+		assert.Equal(t, c.refused.Code != "", refused, c.call.Name)
+		err := tool.ClaimsError(r, c.call)
+		if c.claims == "" {
+			assert.NoError(t, err, c.call.Name)
+		} else {
+			assert.EqualError(t, err, c.claims)
+		}
+		if refused {
+			ran, err := tool.Execute(t.Context(), r, c.call)
+			require.NoError(t, err)
+			assert.Equal(t, got, ran, "it is what the call comes to")
+		}
+	}
+	assert.ErrorIs(t, tool.ClaimsError(r, call("error", good)), broken)
+}
+
 // Claims opt nobody in, and those of an exclusive call are kept for whoever holds claims beyond one batch.
 func TestT2ClaimsAloneAreNotSafe(t *testing.T) {
 	r := registry(t, define(t, tool.Spec[file, string]{Name: "t", Claims: claim(plan.Read), Body: echo}))

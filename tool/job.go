@@ -41,7 +41,8 @@ func (j *Job) Classify() plan.Call {
 	if p := &j.prepared; p.tool == nil || p.tool != b.Definition {
 		*p = prepare(j.registry, b, j.Call)
 	}
-	return j.prepared.classify()
+	planned, _ := j.prepared.classify()
+	return planned
 }
 
 // Prepare refuses a call that names no tool or has invalid arguments.

@@ -229,12 +229,13 @@ func TestT6CancelWhileBodiesRun(t *testing.T) {
 			spec("finishes", onCancel("written", nil)),
 			spec("gives_up", onCancel("", errEcho)),
 			spec("canceled", onCancel("", context.Canceled)),
+			spec("echoes", onCancel("", stop)),
 			spec("own_error", onCancel("", errors.New("disk full"))),
 			spec("panics", func(ctx ctx, _ struct{}) (string, error) { <-ctx.Done(); panic("late") }),
 			define(t, tool.Spec[struct{}, string]{Name: "last", Body: nothing}),
 		)
 		var calls []tool.Call
-		for _, name := range []string{"quick", "finishes", "gives_up", "canceled", "own_error", "panics", "last", "quick"} {
+		for _, name := range []string{"quick", "finishes", "gives_up", "canceled", "echoes", "own_error", "panics", "last", "quick"} {
 			calls = append(calls, call(name, ""))
 		}
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -245,7 +246,8 @@ func TestT6CancelWhileBodiesRun(t *testing.T) {
 			{Content: []tool.Block{{Text: "done"}}, Value: json.RawMessage(`"done"`)},
 			aborted("finishes", "written", `"written"`),
 			aborted("gives_up", "gave up: the user pressed stop", ""),
-			aborted("canceled", "context canceled", ""),
+			errorResult(tool.Aborted, "canceled"+strings.TrimSuffix(notice, " What it returned:\n")),
+			errorResult(tool.Aborted, "echoes"+strings.TrimSuffix(notice, " What it returned:\n")),
 			errorResult("", "disk full"),
 			errorResult(tool.Panic, "panics failed: it panicked: late. Its effect may have happened, wholly or in part. "+
 				"Check what has happened before you try again."),

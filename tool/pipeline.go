@@ -80,21 +80,27 @@ func misfit(err error) string {
 }
 
 // classify says how the call may overlap others: not at all, unless all that its tool says of it can be relied upon.
-func (p *prepared) classify() (c plan.Call) {
+// If something it says cannot, there is an error.
+func (p *prepared) classify() (c plan.Call, err error) {
 	if p.body == nil || p.tool.classify == nil {
-		return plan.Call{}
+		return plan.Call{}, nil
 	}
 	defer func() {
-		if recover() != nil {
-			c = plan.Call{}
+		if v := recover(); v != nil {
+			c, err = plan.Call{}, errors.New(bounded(fmt.Sprintf("it panicked: %v", v), maxProblem))
 		}
 	}()
-	c, err := p.tool.classify(p.raw)
-	if err != nil || (plan.Call{Safe: true, Claims: c.Claims}).Exclusive() {
-		return plan.Call{} // a claim that cannot be relied upon leaves none of them standing
+	c, err = p.tool.classify(p.raw)
+	if err == nil && (plan.Call{Safe: true, Claims: c.Claims}).Exclusive() {
+		err = errEmptyKey
 	}
-	return c
+	if err != nil {
+		return plan.Call{}, err // a claim that cannot be relied upon leaves none of them standing
+	}
+	return c, nil
 }
+
+var errEmptyKey = errors.New("a claim has an empty key")
 
 // dispatch is the second stage. It runs beside those of other calls.
 func (p *prepared) dispatch(ctx context.Context) Result {
@@ -111,6 +117,9 @@ func (p *prepared) dispatch(ctx context.Context) Result {
 	}
 	// Cancelled while it ran. An error of its own stays what it is; one that only passes the cancel on does not.
 	if !r.IsError || errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)) {
+		if err != nil && slices.Contains([]string{ctx.Err().Error(), context.Cause(ctx).Error()}, err.Error()) {
+			r = Result{} // it says no more than the notice does
+		}
 		return aborted(p.tool.Name, context.Cause(ctx), r)
 	}
 	return r
@@ -156,7 +165,10 @@ func notRun(name string, cause error) Result {
 }
 
 func aborted(name string, cause error, own Result) Result {
-	r := coded(Aborted, "%s was cancelled while it ran (%s). Its effect may have happened, wholly or in part. %s What it returned:", named(name), reason(cause), check)
+	r := coded(Aborted, "%s was cancelled while it ran (%s). Its effect may have happened, wholly or in part. %s", named(name), reason(cause), check)
+	if len(own.Content) > 0 {
+		r.Content[0].Text += " What it returned:"
+	}
 	r.Content = append(r.Content, own.Content...)
 	r.Value = own.Value
 	return r

@@ -32,7 +32,7 @@ const (
 
 // Ended otherwise than by the tool's own result; the effect may have happened.
 const (
-	Aborted           Code = "ABORTED"             // cancelled while it ran; it came to rest, and its own result is kept
+	Aborted           Code = "ABORTED"             // cancelled while it ran; it came to rest, and what it returned is kept
 	Timeout           Code = "TIMEOUT"             // the call's deadline passed while it ran; it came to rest
 	Abandoned         Code = "ABANDONED"           // it did not come to rest within the drain bound
 	Interrupted       Code = "INTERRUPTED"         // the process ended while it ran; whoever resumes the session writes it
