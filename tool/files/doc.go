@@ -2,6 +2,20 @@
 // and make_directory. They are what an agent needs to work on a source tree, and the reference for claims that are
 // honest.
 //
+// # The tools and their arguments
+//
+// Those in brackets may be left out. What each means is in the schemas, which "keywave tools" shows.
+//
+//	read            path [offset] [limit]
+//	write           path content [version]
+//	edit            path old new [replace_all] [version]
+//	list            [path]
+//	grep            pattern [path] [glob] [ignore_case] [ignored]
+//	glob            pattern [path] [ignored]
+//	move            from to [overwrite]
+//	remove          path [recursive]
+//	make_directory  path
+//
 // # Calls in one batch
 //
 // Every call is safe to overlap others and says exactly what it uses, so a batch of them gives the results, and leaves

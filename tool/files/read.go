@@ -18,7 +18,7 @@ import (
 
 type readArgs struct {
 	Path   string `json:"path" jsonschema:"the file, relative to the root"`
-	Offset int    `json:"offset,omitempty" jsonschema:"the first line to read, from 1"`
+	Offset int    `json:"offset,omitempty" jsonschema:"the first line to read, counting from 1; 1 by default"`
 	Limit  int    `json:"limit,omitempty" jsonschema:"how many lines to read at most; 2000 by default"`
 }
 
@@ -58,17 +58,17 @@ func (f *Files) read(ctx context.Context, in readArgs) (tool.Result, error) {
 		return tool.Result{}, failed(p.Rel, err)
 	}
 	if why := text.fault(); why != "" {
-		return tool.Result{}, complain(p.Rel, "it is not text: %s; %d bytes, version %s", why, text.size, sum.version())
+		return tool.Result{}, complain(p.Rel, "it is not text: %s; %s, version %s", why, plural(text.size, "byte"), sum.version())
 	}
 	if in.Offset > 1 && lines.total < in.Offset {
 		return tool.Result{}, complain(p.Rel, "offset %d is beyond its end: %s", in.Offset, plural(lines.total, "line"))
 	}
 
 	v := readValue{Path: p.Rel, Size: text.size, Version: sum.version(), Lines: lines.total, From: first, To: first + lines.taken - 1, Text: lines.text.String()}
-	head := fmt.Sprintf("%s: %d bytes, version %s, lines %d-%d of %d", shown(v.Path), v.Size, v.Version, v.From, v.To, v.Lines)
+	head := fmt.Sprintf("%s: %s, version %s, lines %d-%d of %d", shown(v.Path), plural(v.Size, "byte"), v.Version, v.From, v.To, v.Lines)
 	if lines.taken == 0 {
 		v.From, v.To = 0, 0
-		head = fmt.Sprintf("%s: %d bytes, version %s, no lines", shown(v.Path), v.Size, v.Version)
+		head = fmt.Sprintf("%s: %s, version %s, no lines", shown(v.Path), plural(v.Size, "byte"), v.Version)
 	}
 	if v.To < v.Lines {
 		v.Cut = true
@@ -143,7 +143,7 @@ func shorten(line []byte, n int) (string, bool) {
 	return string(line[:n]), true
 }
 
-func plural(n int, noun string) string {
+func plural[N int | int64](n N, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}

@@ -2,10 +2,12 @@ package files
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -191,10 +193,38 @@ func TestEdit(t *testing.T) {
 	assert.Equal(t, "\xff é \x00", w.text("bytes"), "bytes that are no text are kept")
 }
 
+// The package's documentation names the tools and arguments that the schemas have, no others.
+func TestDocNamesToolsAndArguments(t *testing.T) {
+	source, err := os.ReadFile("doc.go")
+	require.NoError(t, err)
+	documented := map[string][]string{}
+	for _, m := range regexp.MustCompile(`(?m)^//\t(\w+) +(.+)$`).FindAllStringSubmatch(string(source), -1) {
+		documented[m[1]] = strings.Fields(m[2])
+		slices.Sort(documented[m[1]])
+	}
+	defined := map[string][]string{}
+	for _, d := range newWorld(t).reg.Definitions() {
+		var schema struct {
+			Properties map[string]any
+			Required   []string
+		}
+		require.NoError(t, json.Unmarshal(d.Parameters, &schema))
+		for name := range schema.Properties {
+			if !slices.Contains(schema.Required, name) {
+				name = "[" + name + "]"
+			}
+			defined[d.Name] = append(defined[d.Name], name)
+		}
+		slices.Sort(defined[d.Name])
+	}
+	assert.Equal(t, defined, documented)
+}
+
 func TestList(t *testing.T) {
 	w := newWorld(t, "b = 12345", "d/x = 1", "l -> d", "line\nbreak = ", "\xff/in = ", "empty/")
 	require.NoError(t, os.Symlink(w.dir, filepath.Join(w.dir, "abs")))
 	assert.Equal(t, ".: 7 entries\nabs (a link)\nb  5 bytes\nd/\nempty/\nl -> d\n\"line\\nbreak\"  0 bytes\n\"\\xff\"/", w.do("list").Text())
+	assert.Equal(t, "d: 1 entry\nx  1 byte", w.do("list", "path", "d").Text())
 	assert.Equal(t, listValue{Path: "d", Entries: []entry{{Name: "x", Kind: "file", Size: 1}}}, ok[listValue](w, "list", "path", "l"))
 	assert.Equal(t, listValue{Path: "empty", Entries: []entry{}}, ok[listValue](w, "list", "path", "empty"))
 	assert.Contains(t, w.fails("list", "path", "b"), "no directory")

@@ -148,7 +148,7 @@ func (f *Files) move(ctx context.Context, in moveArgs) (tool.Result, error) {
 	}
 	text := fmt.Sprintf("%s: moved from %s", shown(to.Rel), shown(from.Rel))
 	if info.Mode().IsRegular() {
-		text += fmt.Sprintf(", %d bytes", v.Size)
+		text += ", " + plural(v.Size, "byte")
 	}
 	if v.Version != "" {
 		text += ", version " + v.Version
@@ -302,11 +302,14 @@ func (f *Files) list(ctx context.Context, in listArgs) (tool.Result, error) {
 			if info, err := e.Info(); err == nil {
 				x.Size = info.Size()
 			}
-			fmt.Fprintf(&b, "  %d bytes", x.Size)
+			b.WriteString("  " + plural(x.Size, "byte"))
 		}
 		v.Entries = append(v.Entries, x)
 	}
 	head := fmt.Sprintf("%s: %d entries", shown(v.Path), len(entries))
+	if len(entries) == 1 {
+		head = shown(v.Path) + ": 1 entry"
+	}
 	if v.More > 0 {
 		head += fmt.Sprintf(", the first %d of them", maxEntries)
 	}

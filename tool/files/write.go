@@ -70,7 +70,7 @@ func (f *Files) write(ctx context.Context, in writeArgs) (tool.Result, error) {
 	if v.Created {
 		verb = "created"
 	}
-	return result(v, fmt.Sprintf("%s: %s, %d bytes, version %s", shown(v.Path), verb, v.Size, v.Version))
+	return result(v, fmt.Sprintf("%s: %s, %s, version %s", shown(v.Path), verb, plural(v.Size, "byte"), v.Version))
 }
 
 func (f *Files) edit(ctx context.Context, in editArgs) (tool.Result, error) {
@@ -120,7 +120,7 @@ func (f *Files) edit(ctx context.Context, in editArgs) (tool.Result, error) {
 		return tool.Result{}, err
 	}
 	v := writeValue{Path: p.Rel, Size: len(data), Version: versionOf(data), Replaced: n}
-	return result(v, fmt.Sprintf("%s: %s, %d bytes, version %s", shown(v.Path), plural(n, "replacement"), v.Size, v.Version))
+	return result(v, fmt.Sprintf("%s: %s, %s, version %s", shown(v.Path), plural(n, "replacement"), plural(v.Size, "byte"), v.Version))
 }
 
 // unchanged compares the version that the caller knows with that of now.
