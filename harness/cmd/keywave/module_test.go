@@ -10,11 +10,15 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/keywave-go/keywave/plan"
+	"github.com/keywave-go/keywave/tool"
 )
 
 // What holds of the whole module has to be tested somewhere, and its top level has no package.
@@ -87,6 +91,46 @@ func TestReadmeLinksExist(t *testing.T) {
 	for _, m := range links {
 		_, err := os.Stat(filepath.Join(top, m[1]))
 		assert.NoError(t, err)
+	}
+}
+
+// TestReadmeBatchHasItsWaves holds the batch in the README, and the waves that it shows above it, to the planners.
+func TestReadmeBatchHasItsWaves(t *testing.T) {
+	text, figure := "", "" // of those above the batch, the last block with a line of each
+	for _, m := range regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$").FindAllStringSubmatch(readme(t), -1) {
+		switch language, block := m[1], "\n"+m[2]; {
+		case language == "json":
+			require.Empty(t, text, "one batch")
+			text = block
+		case language == "" && text == "" && strings.Contains(block, "\nfirst-fit ") && strings.Contains(block, "\nkeywave "):
+			figure = block
+		}
+	}
+	require.NotEmpty(t, text, "the README has a batch")
+	require.NotEmpty(t, figure, "the README has a figure above its batch")
+
+	calls, err := tool.ParseCalls([]byte(text))
+	require.NoError(t, err)
+	b := &batch{calls: calls}
+	closeTools, err := b.openTools(t.TempDir())
+	require.NoError(t, err)
+	defer closeTools()
+	claims := tool.Calls(b.registry, calls)
+	for name, p := range map[string]plan.Plan{"first-fit": plan.FirstFit(claims), "keywave": plan.Ordered(claims)} {
+		line := regexp.MustCompile("(?m)^"+name+" .*$").FindAllString(figure, -1)
+		require.Len(t, line, 1, "the figure has one line of %s", name)
+		var shown [][]int
+		for w, m := range regexp.MustCompile(`wave (\d+):((?: \d+)+)`).FindAllStringSubmatch(line[0], -1) {
+			assert.Equal(t, strconv.Itoa(w+1), m[1], "waves count from 1")
+			var wave []int
+			for _, number := range strings.Fields(m[2]) {
+				call, err := strconv.Atoi(number)
+				require.NoError(t, err)
+				wave = append(wave, call-1)
+			}
+			shown = append(shown, wave)
+		}
+		assert.Equal(t, p.Waves(), shown, "the waves of %s, counted from 0", name)
 	}
 }
 
