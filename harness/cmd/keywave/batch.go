@@ -106,6 +106,9 @@ func (f batchFlags) read(ctx context.Context, stdin io.Reader) (data []byte, sou
 	}
 }
 
+// none says that there are no calls.
+func (b *batch) none() string { return fmt.Sprintf("There are no calls in %s.\n", clean(b.source)) }
+
 // label names call i for people, on one line: the tool, and what it is used on.
 func (b *batch) label(i int) string {
 	c := b.calls[i]

@@ -22,13 +22,15 @@ func (c *planCommand) Help() string {
 	return fmt.Sprintf(`Every call gets a wave and the reason for it. Waves run one after another; the calls of one wave may run at
 the same time. The default plan keeps the order of all calls that conflict and has as few waves as that allows.
 
-The claims are those of the file tools on --dir. A call of a tool that is not one of them runs alone.
+The claims are those of the file tools on --dir, which "keywave tools" lists. A call of a tool that is not one of them,
+or with arguments that its tool refuses, runs alone.
 To find out which spellings of a name the file system takes for one file, plan looks at the names in --dir, and if they
 cannot tell creates a file there, looks for it under other spellings and removes it.
 
 --format json prints {"planner", "waves": [[call, ...], ...], "calls": [{"index", "id", "name", "exclusive", "claims":
-[{"key", "access", "tree"}], "wave", "rule", "by", "reason"}], "inversions": [{"call", "before"}], "inversionCount",
-"compared"}. Calls and waves count from 0 in it; "by" is the call that decided, or absent; an inversion is a call that
+[{"key", "access", "tree"}], "wave", "rule", "by", "reason", "code"}], "inversions": [{"call", "before"}],
+"inversionCount", "compared"}. Calls and waves count from 0 in it; "by" is the call that decided, or absent; "code" is
+that with which run would refuse the call, UNKNOWN_TOOL or INVALID_ARGS, or absent; an inversion is a call that
 runs before an earlier one that it conflicts with. Of "inversionCount" the first %d are there. They are looked for
 among the first "compared" calls, which are all unless there are more than %d and some are out of order.`, mostShown, mostCompared)
 }
@@ -88,14 +90,27 @@ func (v planned) reason(i int) string {
 
 // unfit says why call i is exclusive, if it is.
 func (v planned) unfit(i int) string {
-	switch {
-	case !v.claims[i].Exclusive():
+	if !v.claims[i].Exclusive() {
 		return ""
-	case v.registry.Bind(v.calls[i].Name).Definition == nil:
-		return " (unknown tool)"
-	default:
-		return " (not known to be safe with these arguments)"
 	}
+	if r, refused := tool.Refusal(v.registry, v.calls[i]); refused {
+		if r.Code == tool.UnknownTool {
+			return " (unknown tool)"
+		}
+		// Its text lists what is wrong; the first of it will do.
+		why := "invalid arguments"
+		for line := range strings.Lines(r.Text()) {
+			if first, ok := strings.CutPrefix(line, "- "); ok {
+				why += ": " + strings.TrimPrefix(strings.TrimSpace(first), "the arguments: ")
+				break
+			}
+		}
+		return " (" + clean(why) + ")"
+	}
+	if err := tool.ClaimsError(v.registry, v.calls[i]); err != nil {
+		return " (its claims failed: " + clean(err.Error()) + ")"
+	}
+	return " (not known to be safe with these arguments)"
 }
 
 // brief is the reason in fewer words, for a narrow column.
@@ -153,6 +168,9 @@ func (v planned) inversions() inversions {
 }
 
 func (v planned) table(width int, p painter) string {
+	if len(v.calls) == 0 {
+		return v.none()
+	}
 	var b strings.Builder
 	title := "Ordered: every two calls that conflict keep their order."
 	if v.firstFit {
@@ -227,6 +245,7 @@ type plannedJSON struct {
 	Rule      string      `json:"rule"`
 	By        *int        `json:"by,omitempty"`
 	Reason    string      `json:"reason"`
+	Code      tool.Code   `json:"code,omitempty"`
 }
 
 type claimJSON struct {
@@ -251,6 +270,10 @@ func (v planned) json() planJSON {
 		}
 		if d.By >= 0 {
 			c.By = &d.By
+		}
+		if c.Exclusive {
+			refused, _ := tool.Refusal(v.registry, v.calls[i])
+			c.Code = refused.Code
 		}
 		if !c.Exclusive {
 			for _, cl := range v.claims[i].Claims {

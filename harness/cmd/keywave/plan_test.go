@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/keywave-go/keywave/tool"
 )
 
 // turnBatch has every reason for a wave in it.
@@ -63,9 +65,37 @@ func TestPlanJSONHasEveryCallOnceAndInOrder(t *testing.T) {
 }
 
 func TestPlanSaysWhyACallRunsAlone(t *testing.T) {
-	out := planOutput(t)
-	assert.Regexp(t, `(?s)deploy .*unknown\s+tool`, out)
-	assert.Regexp(t, `(?s)read \.\./outside.*not known`, out)
+	alone := func(batch string, tools ...*tool.Definition) (table string, got planJSON) {
+		var outs [2]string
+		for i, format := range []string{"table", "json"} {
+			v := invocation{stdin: strings.NewReader(batch), tools: tools, width: 120, env: map[string]string{"NO_COLOR": "1"}}
+			require.Equal(t, exitDone, v.run(t, "plan", "-", "--dir", t.TempDir(), "--format", format), v.errOut.String())
+			outs[i] = v.out.String()
+		}
+		require.NoError(t, json.Unmarshal([]byte(outs[1]), &got))
+		return outs[0], got
+	}
+	for call, want := range map[string]struct {
+		why  string
+		code tool.Code
+	}{
+		`{"name":"deploy"}`: {"unknown tool", tool.UnknownTool},
+		`{"name":"read"}`:   {"invalid arguments: missing property 'path'", tool.InvalidArgs},
+		`{"name":"read","arguments":{"path":"a","line":1}}`:       {"invalid arguments: additional properties 'line' not allowed", tool.InvalidArgs},
+		`{"name":"read","arguments":{"path":7,"limit":"x"}}`:      {"invalid arguments: /limit: got string, want integer", tool.InvalidArgs},
+		`{"name":"read","arguments":"{\"path\":"}`:                {"invalid arguments: byte 8, /path: unexpected end of input, want a value", tool.InvalidArgs},
+		`{"name":"read","arguments":{"path":"../outside"}}`:       {`its claims failed: path "../outside": path leads out of the root`, ""},
+		`{"name":"slow","arguments":{"ms":1,"key":"everything"}}`: {"not known to be safe with these arguments", ""},
+	} {
+		table, got := alone(`{"calls":[`+call+`]}`, slow(t))
+		assert.Contains(t, table, "runs alone ("+want.why+")")
+		require.Len(t, got.Calls, 1)
+		assert.Equal(t, "runs alone ("+want.why+")", got.Calls[0].Reason)
+		assert.Equal(t, want.code, got.Calls[0].Code)
+		assert.True(t, got.Calls[0].Exclusive)
+	}
+	_, got := alone(`{"calls":[{"name":"read","arguments":{"path":"a"}}]}`)
+	assert.Empty(t, got.Calls[0].Code)
 }
 
 // Planning leaves the directory as it is.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,10 +23,10 @@ type runCommand struct {
 }
 
 func (c *runCommand) Help() string {
-	return `The calls work on the files below --dir, and change them. Progress goes to the standard error: in place on a
+	return `The calls work on the files below --dir, and change them; "keywave tools" lists what they can do. Progress goes to the standard error: in place on a
 terminal, else a line for each call that starts or ends. The results go to the standard output, in the model's order.
 
-Ctrl-C (or SIGTERM) cancels: no call starts any more, those that run are told to stop, and the results say what became
+Ctrl-C (or SIGTERM, SIGHUP) cancels: no call starts any more, those that run are told to stop, and the results say what became
 of each. A second one leaves at once.
 
 Admissions: waves runs the plan of "keywave plan", wave by wave; keyed starts a call as soon as every earlier call that
@@ -84,15 +85,17 @@ func (c *runCommand) Run(ctx context.Context, h host) error {
 
 // text shows the results in the model's order, of each at most so many lines.
 func (done performance) text(b *batch, width, most int, p painter) string {
+	if len(done.results) == 0 {
+		return b.none()
+	}
 	var out strings.Builder
-	failed := 0
+	numbers := len(strconv.Itoa(len(done.results)))
 	for i, r := range done.results {
 		mark, style := "✓", p.good
 		if r.IsError {
 			mark, style = "✗", p.bad
-			failed++
 		}
-		head := fmt.Sprintf("%s %d  %s", mark, i+1, b.label(i))
+		head := fmt.Sprintf("%s %*d  %s", mark, numbers, i+1, b.label(i))
 		if r.Code != "" {
 			head += "  " + string(r.Code)
 		}
@@ -111,8 +114,37 @@ func (done performance) text(b *batch, width, most int, p painter) string {
 			out.WriteString(p.faint(fmt.Sprintf("    … %s", count(more, "more line"))) + "\n")
 		}
 	}
-	fmt.Fprintf(&out, "%s, %d failed, in %s\n", count(len(done.results), "call"), failed, short(done.wall))
+	fmt.Fprintf(&out, "%s: %s, in %s\n", count(len(done.results), "call"), done.tally(), short(done.wall))
 	return out.String()
+}
+
+// tally counts the results by what happened, for people.
+func (done performance) tally() string {
+	words := []string{"done", "failed", "refused", "aborted", "abandoned", "not run"}
+	found := map[string]int{}
+	for _, r := range done.results {
+		word := "failed"
+		switch {
+		case !r.IsError:
+			word = "done"
+		case r.Code == tool.Aborted:
+			word = "aborted"
+		case r.Code == tool.Abandoned:
+			word = "abandoned"
+		case r.Code == tool.AbortedBeforeDispatch:
+			word = "not run"
+		case !r.Code.MayHaveRun():
+			word = "refused"
+		}
+		found[word]++
+	}
+	var parts []string
+	for _, word := range words {
+		if n := found[word]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, word))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // took is how long the body of call i ran.

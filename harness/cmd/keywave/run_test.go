@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -77,6 +78,23 @@ func TestRunPlain(t *testing.T) {
 	runSlow(t, &full, "--full", "--quiet")
 	golden(t, "run-full.txt", full.out.String())
 	assert.Empty(t, full.errOut.String())
+}
+
+// Numbers stand below each other, and the last line counts what happened, each thing that did.
+func TestRunTally(t *testing.T) {
+	failed := tool.Result{IsError: true}
+	coded := func(c tool.Code) tool.Result { return tool.Result{Code: c, IsError: true} }
+	done := performance{results: []tool.Result{
+		{}, failed, coded(tool.UnknownTool), coded(tool.InvalidArgs), coded(tool.Aborted), coded(tool.Abandoned),
+		coded(tool.AbortedBeforeDispatch), coded(tool.Panic), coded(tool.InvalidToolOutput), {}, {},
+	}}
+	b := &batch{calls: slices.Repeat([]tool.Call{{Name: "t"}}, len(done.results))}
+	text := done.text(b, 80, 20, false)
+	assert.Contains(t, text, "✓  1  t\n")
+	assert.Contains(t, text, "✓ 10  t\n")
+	assert.Contains(t, text, "\n11 calls: 3 done, 3 failed, 2 refused, 1 aborted, 1 abandoned, 1 not run, in ")
+	done.results = done.results[9:]
+	assert.Contains(t, done.text(b, 80, 20, false), "\n2 calls: 2 done, in ")
 }
 
 func TestRunJSON(t *testing.T) {
