@@ -1,10 +1,12 @@
 package main
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -115,6 +117,66 @@ func TestDemoInterrupted(t *testing.T) {
 	left, err := os.ReadDir(temp)
 	require.NoError(t, err)
 	assert.Empty(t, left)
+}
+
+// A second signal leaves at once, here while nobody reads what the demo says, and still no copy stays.
+func TestDemoInterruptedTwice(t *testing.T) {
+	dir := workDir(t, sample)
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	copies := func() []string {
+		found, err := filepath.Glob(filepath.Join(temp, "*", "*", "main.go"))
+		require.NoError(t, err)
+		return found
+	}
+	synctest.Test(t, func(t *testing.T) {
+		reader := &stalled{at: "Five ways to run it", until: make(chan struct{})}
+		size := func() (int, int, bool) { return 0, 0, false }
+		signals := make(chan os.Signal, 2)
+		code := make(chan int, 1)
+		go func() {
+			code <- run(t.Context(), []string{"demo", "--tree", dir}, host{
+				stdout: stream{reader, size}, stderr: stream{reader, size}, signals: signals, env: func(string) string { return "" },
+			})
+		}()
+		synctest.Wait()
+		signals <- syscall.SIGHUP
+		synctest.Wait()
+		assert.Len(t, copies(), 1)
+		signals <- syscall.SIGHUP
+		assert.Equal(t, exitInterrupted, <-code)
+		left, err := os.ReadDir(temp)
+		require.NoError(t, err)
+		assert.Empty(t, left)
+		close(reader.until) // the process would have ended; the test lets the demo go
+	})
+	left, err := os.ReadDir(temp)
+	require.NoError(t, err)
+	assert.Empty(t, left, "what went on made nothing")
+}
+
+// What is removed must not be made again meanwhile.
+func TestCopyingStopsWhenInterrupted(t *testing.T) {
+	tree := &sourceTree{files: []sourceFile{{"a/b", 0o600, nil}}}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	dir := t.TempDir()
+	require.NoError(t, tree.writeTo(ctx, filepath.Join(dir, "first")))
+	cancel(errInterrupted)
+	assert.ErrorIs(t, tree.writeTo(ctx, filepath.Join(dir, "second")), errInterrupted)
+	assert.Equal(t, map[string]string{"first/a/b": ""}, contents(t, dir))
+}
+
+// stalled is an output whose reader stops reading at some text.
+type stalled struct {
+	at    string
+	until chan struct{}
+}
+
+func (s *stalled) Write(p []byte) (int, error) {
+	if strings.Contains(string(p), s.at) {
+		<-s.until
+	}
+	return len(p), nil
 }
 
 // The verdict fails when a promise is broken, and only then.

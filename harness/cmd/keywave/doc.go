@@ -2,6 +2,7 @@
 //
 //	keywave plan BATCH.json     which calls may run at the same time, and why
 //	keywave run BATCH.json      run them with the file tools in a directory
+//	keywave tools               the file tools and their arguments
 //	keywave demo                one realistic turn, run in five ways that have to agree
 //	keywave version
 //
@@ -10,7 +11,7 @@
 // JSON output included: keywave run --help.
 //
 // The exit code is 0 when all is done, 1 when a call failed (or the demo found a difference), 2 for bad usage or input,
-// and 130 after a ctrl-C or SIGTERM. The first of these cancels gently: no call starts any more, those that run are
+// and 130 after a ctrl-C, SIGTERM or SIGHUP. The first of these cancels gently: no call starts any more, those that run are
 // told, and their results are shown. The second leaves at once.
 //
 // What models, files and tools say is printed with control characters spelt out, so that it cannot act on the terminal.

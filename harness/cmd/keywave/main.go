@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"strconv"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -22,7 +23,7 @@ const (
 	exitDone        = 0
 	exitFailed      = 1   // a call failed, or the demo found a difference
 	exitUsage       = 2   // bad usage or input, or the output could not be written
-	exitInterrupted = 130 // ctrl-C or SIGTERM
+	exitInterrupted = 130 // ctrl-C, SIGTERM, or SIGHUP of a terminal that was closed
 )
 
 // errFailed and errInterrupted end a command with their exit code; what there is to say has been said.
@@ -38,6 +39,9 @@ type host struct {
 	signals        <-chan os.Signal
 	env            func(string) string
 	tools          []*tool.Definition // that a batch may use besides the file tools
+
+	// The directory that is removed when the command ends, however it ends; nil if there is none.
+	temp *atomic.Pointer[string]
 }
 
 // A stream is where output goes. Its size is that of the terminal behind it, if there is one; it is asked for before
@@ -51,6 +55,9 @@ func main() {
 	// Room for both signals of an impatient user while nobody is receiving.
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	// Whoever reads the output may leave; what was begun is still tidied up.
 	signal.Ignore(syscall.SIGPIPE)
 	os.Exit(run(context.Background(), os.Args[1:], host{
@@ -68,8 +75,11 @@ func file(f *os.File) stream {
 type commandLine struct {
 	Plan    planCommand    `cmd:"" help:"Show which calls of a batch may run at the same time, and why. Runs none of them."`
 	Run     runCommand     `cmd:"" help:"Run a batch with the file tools in a directory."`
+	Tools   toolsCommand   `cmd:"" help:"List the file tools and their arguments."`
 	Demo    demoCommand    `cmd:"" help:"Run one realistic turn of a model in five ways, and prove that they agree."`
 	Version versionCommand `cmd:"" help:"Print the version and leave."`
+
+	VersionFlag kong.VersionFlag `name:"version" help:"Print the version and leave."`
 }
 
 const about = `Keywave runs the tool calls of one model turn at the same time where that is safe, in the model's order where
@@ -78,10 +88,11 @@ it is not, and gives the results back in the order the model asked for them.
 Exit codes: 0 done; 1 a call failed; 2 bad usage or input; 130 interrupted.`
 
 // run is the whole command. The first signal cancels gently: what runs is told, and what it ended with is shown. The
-// second leaves at once.
+// second leaves at once, with nothing left behind.
 func run(ctx context.Context, args []string, h host) int {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	h.temp = new(atomic.Pointer[string])
 	ended := make(chan int, 1)
 	go func() { ended <- dispatch(ctx, args, h) }()
 	for signals := 0; ; {
@@ -90,6 +101,9 @@ func run(ctx context.Context, args []string, h host) int {
 			return code
 		case <-h.signals:
 			if signals++; signals == 2 {
+				if dir := h.temp.Load(); dir != nil {
+					_ = os.RemoveAll(*dir) // since the first one nothing makes anything in it any more
+				}
 				return exitInterrupted
 			}
 			cancel(errInterrupted)
@@ -133,7 +147,7 @@ func command(ctx context.Context, args []string, h host) (err error) {
 	}()
 	var line commandLine
 	parser, err := kong.New(&line,
-		kong.Name("keywave"), kong.Vars{"limit": strconv.Itoa(exec.DefaultLimit)}, kong.Description(about),
+		kong.Name("keywave"), kong.Vars{"limit": strconv.Itoa(exec.DefaultLimit), "version": version()}, kong.Description(about),
 		kong.ConfigureHelp(kong.HelpOptions{NoExpandSubcommands: true, WrapUpperBound: 100}),
 		kong.Writers(h.stdout, h.stderr),
 		kong.Exit(func(int) { panic(helpShown{}) }),
@@ -144,7 +158,12 @@ func command(ctx context.Context, args []string, h host) (err error) {
 	}
 	parsed, err := parser.Parse(args)
 	if err != nil {
-		return fmt.Errorf("%w (keywave --help tells more)", err)
+		about := "keywave"
+		var at *kong.ParseError
+		if errors.As(err, &at) && at.Context.Selected() != nil {
+			about += " " + at.Context.Selected().Name
+		}
+		return fmt.Errorf("%w (%s --help tells more)", err, about)
 	}
 	return parsed.Run()
 }

@@ -110,13 +110,17 @@ func TestExitCodes(t *testing.T) {
 		code  int
 		says  string // on the error output, or, where the code is 0 or 1, on the output
 	}{
-		"no command":          {"", nil, 2, "expected one of"},
+		"no command":          {"", nil, 2, "(keywave --help tells more)"},
 		"unknown command":     {"", []string{"fly"}, 2, "unexpected argument fly"},
-		"unknown flag":        {"", []string{"plan", "--fly", "-"}, 2, "unknown flag --fly"},
-		"no batch":            {"", []string{"run"}, 2, `expected "<batch>"`},
+		"unknown flag":        {"", []string{"plan", "--fly", "-"}, 2, "unknown flag --fly (keywave plan --help tells more)"},
+		"no batch":            {"", []string{"run"}, 2, `expected "<batch>" (keywave run --help tells more)`},
+		"no batch to plan":    {"", []string{"plan"}, 2, `expected "<batch>" (keywave plan --help tells more)`},
 		"help":                {"", []string{"--help"}, 0, "Exit codes: 0 done; 1 a call failed; 2 bad usage or input; 130 interrupted."},
-		"help of a command":   {"", []string{"run", "--help"}, 0, "A second one leaves at once"},
+		"help of a command":   {"", []string{"run", "--help"}, 0, `"keywave tools"`},
+		"help of plan":        {"", []string{"plan", "--help"}, 0, `"keywave tools"`},
 		"version":             {"", []string{"version"}, 0, "keywave "},
+		"version as a flag":   {"", []string{"--version"}, 0, "keywave "},
+		"tools":               {"", []string{"tools"}, 0, "make_directory"},
 		"done":                {ok, []string{"run", "-", "--dir", dir}, 0, "hello"},
 		"planned":             {ok, []string{"plan", "-", "--dir", dir}, 0, "1 call in 1 wave"},
 		"a call failed":       {`{"calls":[{"name":"read","arguments":{"path":"b.txt"}}]}`, []string{"run", "-", "-C", dir}, 1, "no such file"},
@@ -129,7 +133,8 @@ func TestExitCodes(t *testing.T) {
 		"limit 0":             {ok, []string{"run", "-", "--limit", "0"}, 2, "--limit is 0"},
 		"limit is no number":  {ok, []string{"run", "-", "--limit", "many"}, 2, "many"},
 		"unknown format":      {ok, []string{"plan", "-", "--format", "png"}, 2, "png"},
-		"demo without a tree": {"", []string{"demo", "--tree", filepath.Join(dir, "none")}, 2, "none"},
+		"demo without a tree": {"", []string{"demo", "--tree", filepath.Join(dir, "none")}, 2, "keywave: " + filepath.Join(dir, "none") + ": no such file or directory\n"},
+		"demo of a file":      {"", []string{"demo", "--tree", filepath.Join(dir, "a.txt")}, 2, "keywave: " + filepath.Join(dir, "a.txt") + ": not a directory\n"},
 		"demo of too little":  {"", []string{"demo", "--tree", dir}, 2, "needs 4 text files"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -267,7 +272,8 @@ func TestBatchesAsModelsEmitThem(t *testing.T) {
 		"openai response": `{"output":[{"type":"reasoning"},{"type":"function_call","call_id":"1","name":"read","arguments":"{\"path\":\"a.txt\"}"}]}`,
 		"anthropic": `{"role":"assistant","content":[{"type":"text","text":"I look."},
 			{"type":"tool_use","id":"1","name":"read","input":{"path":"a.txt"}}]}`,
-		"own": `{"calls":[{"id":"1","name":"read","arguments":{"path":"a.txt"}}]}`,
+		"byte order mark": "\uFEFF" + `{"calls":[{"id":"1","name":"read","arguments":{"path":"a.txt"}}]}`,
+		"own":             `{"calls":[{"id":"1","name":"read","arguments":{"path":"a.txt"}}]}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "batch.json")
@@ -279,9 +285,10 @@ func TestBatchesAsModelsEmitThem(t *testing.T) {
 	}
 	code, out, _ := keywave(t, `{"role":"assistant","content":"no calls"}`, "run", "-", "--dir", dir)
 	assert.Equal(t, exitDone, code)
-	assert.Contains(t, out, "0 calls")
-	code, _, _ = keywave(t, `{"calls":[]}`, "plan", "-", "--dir", dir)
+	assert.Equal(t, "There are no calls in standard input.\n", out)
+	code, out, _ = keywave(t, `{"calls":[]}`, "plan", "-", "--dir", dir)
 	assert.Equal(t, exitDone, code)
+	assert.Equal(t, "There are no calls in standard input.\n", out)
 }
 
 // The model writes both, so neither may reach the terminal as it is.
@@ -360,9 +367,9 @@ func stuck(t testing.TB, listens bool) (*tool.Definition, chan struct{}) {
 
 const stuckBatch = `{"calls":[{"name":"stuck"},{"name":"stuck"},{"name":"write","arguments":{"path":"x","content":""}},{"name":"unknown"},{"name":"stuck"}]}`
 
-// A first ctrl-C, or SIGTERM, tells the calls that run, starts no more, and shows what became of each.
+// A first ctrl-C, SIGTERM or SIGHUP tells the calls that run, starts no more, and shows what became of each.
 func TestCtrlCOnceIsGentle(t *testing.T) {
-	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
 		dir := workDir(t, nil)
 		synctest.Test(t, func(t *testing.T) {
 			def, _ := stuck(t, true)
@@ -472,8 +479,8 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
-	assert.Equal(t, "keywave (devel), built with go1.26", version(&debug.BuildInfo{GoVersion: "go1.26"}))
-	assert.Equal(t, "keywave v1.2.3 0123456789ab, modified, built with go1.26", version(&debug.BuildInfo{
+	assert.Equal(t, "keywave (devel), built with go1.26", built(&debug.BuildInfo{GoVersion: "go1.26"}))
+	assert.Equal(t, "keywave v1.2.3 0123456789ab, modified, built with go1.26", built(&debug.BuildInfo{
 		GoVersion: "go1.26", Main: debug.Module{Version: "v1.2.3"},
 		Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "0123456789abcdef"}, {Key: "vcs.modified", Value: "true"}},
 	}))

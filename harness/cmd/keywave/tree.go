@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -97,14 +99,21 @@ func loadTree(from fs.FS, origin string) (*sourceTree, error) {
 		return nil
 	})
 	if err != nil {
+		var of *fs.PathError
+		if errors.As(err, &of) && of.Path == "." { // which is what origin names
+			err = of.Err
+		}
 		return nil, fmt.Errorf("%s: %w", origin, err)
 	}
 	return tree, nil
 }
 
-// writeTo makes a copy in dir.
-func (t *sourceTree) writeTo(dir string) error {
+// writeTo makes a copy in dir, or as much of it as it can before ctx is done.
+func (t *sourceTree) writeTo(ctx context.Context, dir string) error {
 	for _, f := range t.files {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		name := filepath.Join(dir, filepath.FromSlash(f.path))
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			return err

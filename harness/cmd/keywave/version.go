@@ -8,16 +8,21 @@ import (
 type versionCommand struct{}
 
 func (versionCommand) Run(h host) error {
+	fmt.Fprintln(h.stdout, version())
+	return nil
+}
+
+// version says what this is.
+func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		info = &debug.BuildInfo{GoVersion: "an unknown Go"}
 	}
-	fmt.Fprintln(h.stdout, version(info))
-	return nil
+	return built(info)
 }
 
-// version says what was built, as far as the build recorded it.
-func version(info *debug.BuildInfo) string {
+// built says what was built, as far as the build recorded it.
+func built(info *debug.BuildInfo) string {
 	v := info.Main.Version
 	if v == "" {
 		v = "(devel)"
