@@ -3,6 +3,7 @@ package plan
 import (
 	"encoding/binary"
 	"slices"
+	"unsafe"
 )
 
 // CloneAdmission returns an independent copy of one of this package's admissions.
@@ -72,29 +73,19 @@ func AppendAdmissionState(dst []byte, a Admission) []byte {
 		for i := range a.waves {
 			w := &a.waves[i]
 			s.int(int(w.first), int(w.left), int(w.alone))
-			s.bool(w.begun)
+			s.flags(w.begun)
 		}
-		for _, l := range a.of {
-			s.int(int(l.wave), int(l.next))
-		}
+		raw(&s, a.of)
 		s.placer(&a.placer)
 	case *keyed:
 		s.ledger(&a.ledger)
 		s.bits(&a.ready)
 		s.bits(&a.running)
 		s.bits(&a.alone)
-		s.bool(a.trees)
-		for _, o := range a.of {
-			s.int(int(o.first), int(o.n), int(o.lack), int(o.near))
-		}
-		for _, p := range a.places {
-			s.int(int(p.call), int(p.next), int(p.node), int(p.mode))
-		}
-		for i := range a.queues {
-			for _, q := range a.queues[i] {
-				s.int(int(q.head), int(q.tail), int(q.wait))
-			}
-		}
+		s.flags(a.trees)
+		raw(&s, a.of)
+		raw(&s, a.places)
+		raw(&s, a.queues)
 		s.index(&a.index)
 	default:
 		panic("not one of package plan")
@@ -104,82 +95,93 @@ func AppendAdmissionState(dst []byte, a Admission) []byte {
 
 type encoder struct{ b []byte }
 
+// int appends numbers, nearly all of which fit a byte.
 func (s *encoder) int(vs ...int) {
 	for _, v := range vs {
-		s.b = binary.AppendVarint(s.b, int64(v))
+		if small := uint(v + 1); small < 255 {
+			s.b = append(s.b, byte(small))
+		} else {
+			s.b = binary.LittleEndian.AppendUint64(append(s.b, 255), uint64(v))
+		}
 	}
 }
 
-func (s *encoder) bool(v bool) {
-	if v {
-		s.b = append(s.b, 1)
-	} else {
-		s.b = append(s.b, 0)
-	}
+// raw appends the memory of elements that are numbers and nothing else, without a gap between them.
+func raw[E int32 | uint64 | link | spot | place | node | [modes]queue](s *encoder, es []E) {
+	s.int(len(es))
+	var e E
+	size := len(es) * int(unsafe.Sizeof(e))
+	s.b = append(s.b, unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(es))), size)...)
 }
 
-// ledger leaves out what only Reordered asks for, the order of the starts, but for whom each call overtook.
+// flags appends up to eight bits.
+func (s *encoder) flags(vs ...bool) {
+	b := byte(0)
+	for i, v := range vs {
+		if v {
+			b |= 1 << i
+		}
+	}
+	s.b = append(s.b, b)
+}
+
 func (s *encoder) ledger(l *ledger) {
 	s.int(len(l.calls), l.prefix)
 	for i := range l.calls {
 		e := &l.calls[i]
-		s.b = append(s.b, byte(e.state))
-		s.bool(e.order > 0)
-		s.bool(e.changed)
-		s.int(int(e.late))
-		for k := range i {
-			if o := &l.calls[k]; e.order > 0 && o.order > 0 {
-				s.bool(e.order < o.order)
-			}
-		}
-		s.bool(e.Safe)
-		s.int(len(e.Claims))
-		for _, c := range e.Claims {
-			s.int(int(c.Access), len(c.Key))
-			s.bool(c.Tree)
-			s.b = append(s.b, c.Key...)
+		s.flags(e.changed, e.Safe)
+		s.int(int(e.state), int(e.order), int(e.late), len(e.Claims))
+		for j := range e.Claims {
+			c := &e.Claims[j]
+			s.flags(c.Tree)
+			s.int(int(c.Access))
+			s.name(c.Key)
 		}
 	}
 }
 
 func (s *encoder) bits(b *bitset) {
-	for i := b.next(0); i >= 0; i = b.next(i + 1) {
-		s.int(i)
+	var words []uint64
+	if len(b.levels) > 0 {
+		words = b.levels[0]
 	}
-	s.int(-1)
+	for len(words) > 0 && words[len(words)-1] == 0 {
+		words = words[:len(words)-1]
+	}
+	raw(s, words)
 }
 
 func (s *encoder) index(ix *index) {
-	for _, n := range ix.nodes {
-		s.int(int(n.parent))
-		for m := range 2 {
-			s.int(int(n.exact[m]), int(n.tree[m]), int(n.below[m]))
-		}
+	raw(s, ix.nodes)
+	var few [16]string // as many keys as the batches of the exhaustive test have; the root has none
+	names := few[:]
+	if len(ix.nodes) > len(few) {
+		names = make([]string, len(ix.nodes))
 	}
-	var names [64]string // by node: the batches of the exhaustive test have few keys
-	for _, sl := range ix.slots {
-		if sl.epoch == ix.epoch {
+	for i, left := 0, len(ix.nodes)-1; left > 0; i++ {
+		if sl := &ix.slots[i]; sl.epoch == ix.epoch {
 			names[sl.node] = sl.name
+			left--
 		}
 	}
-	for _, name := range names[:len(ix.nodes)] {
-		s.int(len(name))
-		s.b = append(s.b, name...)
+	for i := 1; i < len(ix.nodes); i++ {
+		s.name(names[i])
 	}
 }
 
+func (s *encoder) name(name string) {
+	s.int(len(name))
+	s.b = append(s.b, name...)
+}
+
 func (s *encoder) placer(p *placer) {
-	s.bool(p.trees)
-	s.bool(p.firstFit)
+	s.flags(p.trees, p.firstFit)
 	s.int(p.top, p.floor)
 	s.index(&p.index)
-	for _, w := range p.open {
-		s.int(int(w))
-	}
+	raw(s, p.open)
+	s.int(len(p.sets))
 	for _, set := range p.sets {
-		s.int(int(set.base), int(set.full), len(set.words))
-		for _, w := range set.words {
-			s.b = binary.LittleEndian.AppendUint64(s.b, w)
-		}
+		s.int(int(set.base), int(set.full))
+		raw(s, set.words)
 	}
 }
