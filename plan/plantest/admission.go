@@ -13,6 +13,9 @@ import (
 // committed in any order, with reports that mean nothing in between.
 func CheckAdmission(t rapid.TB, open func() plan.Admission, contracts Contract) {
 	t.Helper()
+	if err := contracts.claim("admission", ofAdmissions); err != nil {
+		t.Fatal(err)
+	}
 	rapid.Check(t, func(t *rapid.T) { history(t, open(), nil, contracts) })
 }
 
@@ -21,6 +24,9 @@ func CheckAdmission(t rapid.TB, open func() plan.Admission, contracts Contract) 
 // are streams only with A8.
 func CheckLike(t rapid.TB, open, like func() plan.Admission, contracts Contract) {
 	t.Helper()
+	if err := (contracts | Interface).claim("admission", ofAdmissions); err != nil { // to be alike is enough
+		t.Fatal(err)
+	}
 	rapid.Check(t, func(t *rapid.T) { history(t, open(), like(), contracts) })
 }
 
@@ -119,7 +125,7 @@ func (h *historian) nonsense(t *rapid.T, i int) {
 		return
 	}
 	if h.m.Start(i, plan.Call{Safe: true}) {
-		h.look(t, h.broken(A7, "call %d, which cannot start, started", i))
+		h.look(t, h.broken(Interface, "call %d, which cannot start, started", i+1))
 	}
 	if there && h.settled(i) || !there {
 		h.m.Settle(i)

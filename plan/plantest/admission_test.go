@@ -1,6 +1,7 @@
 package plantest
 
 import (
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -232,6 +233,7 @@ func TestExploreCatchesBreakages(t *testing.T) {
 			require.ErrorAs(t, err, &v)
 			assert.NotEmpty(t, v.Events)
 			assert.NotEmpty(t, v.Calls)
+			assert.True(t, (tt.breaks | tt.claims | Interface).has(v.Contract), "nobody claims this: %v", v)
 		})
 	}
 }
@@ -246,6 +248,43 @@ func TestExploreTurnsPanicsIntoViolations(t *testing.T) {
 	assert.Contains(t, v.Detail, "index out of range")
 	assert.Contains(t, v.Detail, "admission_test.go", "where")
 	assert.Len(t, v.Events, 3)
+	assert.Equal(t, Interface, v.Contract)
+}
+
+// TestExploreTurnsGoexitsIntoViolations does so where nothing else is left to explore but what the goroutine leaves.
+func TestExploreTurnsGoexitsIntoViolations(t *testing.T) {
+	_, err := Explore(func() Machine {
+		return &broken{model: NewKeyed().(*model), settle: func(*model, int) { runtime.Goexit() }}
+	}, Exploration{Calls: 1, Contracts: A1})
+	var v *Violation
+	require.ErrorAs(t, err, &v)
+	assert.Contains(t, v.Detail, "runtime.Goexit")
+	assert.Contains(t, v.Detail, "admission_test.go", "where")
+	assert.Len(t, v.Events, 3)
+
+	_, err = Explore(func() Machine { runtime.Goexit(); return nil }, Exploration{Calls: 1, Contracts: A1})
+	assert.ErrorContains(t, err, "Goexit")
+}
+
+// TestViolationsNameWhatIsClaimed breaks what every admission is held to.
+func TestViolationsNameWhatIsClaimed(t *testing.T) {
+	for _, m := range []*broken{
+		{blocked: func(*model, int) (plan.Blocker, bool) { return plan.Blocker{}, true }},
+		{blocked: func(*model, int) (plan.Blocker, bool) { return plan.Blocker{}, false }},
+		{next: func(*model, int) (int, bool) { return 0, true }},
+	} {
+		_, err := Explore(func() Machine {
+			m := *m
+			m.model = NewSerial().(*model)
+			return &m
+		}, Exploration{Calls: 2, Alphabet: []plan.Call{{}}, Contracts: A1})
+		var v *Violation
+		require.ErrorAs(t, err, &v)
+		assert.Equal(t, Interface, v.Contract, "%v", v)
+	}
+	_, err := Explore(NewRolling, Exploration{Calls: 2, Contracts: A1, Like: NewKeyed})
+	assert.ErrorContains(t, err, "Likeness: ")
+	assert.NotContains(t, err.Error(), "call 0")
 }
 
 // TestCheckAdmissionCatchesBreakages does the same with random histories.
@@ -296,8 +335,8 @@ func TestExploreVisitsEveryState(t *testing.T) {
 		// started, 4 of these, it matters which was first. The first committed, the second in 3 states, 2 of which
 		// come twice like that. Both committed, twice.
 		{"two calls, as a stream", Exploration{Calls: 2, Contracts: A8}, 4 + 4 + 9 + 4 + 3 + 2 + 2},
-		// In a batch the first call is alone only when it has just been submitted.
-		{"two calls, as a batch", Exploration{Calls: 2}, 4 + 1 + 9 + 4 + 3 + 2 + 2},
+		// The batch of one: 4. In a batch the first call is alone only when it has just been submitted.
+		{"two calls, as a batch", Exploration{Calls: 2, Contracts: A1}, 4 + 1 + 9 + 4 + 3 + 2 + 2},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -308,12 +347,10 @@ func TestExploreVisitsEveryState(t *testing.T) {
 		})
 	}
 	for _, e := range []Exploration{ // more than it can tell apart, or nothing that could go wrong
-		{Calls: 9}, {Calls: 1, Alphabet: make([]plan.Call, 257)}, {Calls: 1, Alphabet: []plan.Call{}},
+		{}, {Calls: 9}, {Calls: 1, Alphabet: make([]plan.Call, 257)}, {Calls: 1, Alphabet: []plan.Call{}},
 	} {
+		e.Contracts = A1
 		_, err := Explore(NewKeyed, e)
 		assert.Error(t, err)
 	}
-	n, err := Explore(NewKeyed, Exploration{})
-	assert.NoError(t, err)
-	assert.Zero(t, n)
 }

@@ -35,7 +35,29 @@ const (
 	A7 // a start takes the class of that moment: true exactly when Next would offer it so; Reordered tells the truth
 	A8 // all this for streams, with submissions anywhere; without it only for batches submitted whole
 	A9 // no call waits for one that was submitted after it had to wait, unless the two conflict
+
+	Interface // what the comments of plan.Admission say of its methods, without panics: asked of all, claimed or not
+	Likeness  // the answers of the admission that it is compared with; there is no claiming it
 )
+
+const (
+	ofPlanners   = P12<<1 - P1
+	ofOnePlan    = P1 | P2 | P3 | P4 | P5 | P6 | P12
+	ofAdmissions = A9<<1 - A1 | Interface
+)
+
+// claim complains about contracts that are not of a kind: a test that claims nothing else would check nothing.
+func (c Contract) claim(kind string, of Contract) error {
+	switch {
+	case c == 0:
+		return fmt.Errorf("plantest: no %s contract: there is nothing to check", kind)
+	case c&of == 0:
+		return fmt.Errorf("plantest: no %s contract in %v", kind, c)
+	case c&^of != 0:
+		return fmt.Errorf("plantest: not a %s contract: %v", kind, c&^of)
+	}
+	return nil
+}
 
 // What the planners and admissions of package plan promise.
 const (
@@ -61,6 +83,10 @@ func (c Contract) String() string {
 			names = append(names, fmt.Sprintf("P%d", n))
 		case n <= 21:
 			names = append(names, fmt.Sprintf("A%d", n-12))
+		case rest&-rest == Interface:
+			names = append(names, "Interface")
+		case rest&-rest == Likeness:
+			names = append(names, "Likeness")
 		default:
 			names = append(names, fmt.Sprintf("Contract(%d)", uint32(1)<<(n-1)))
 		}
@@ -79,12 +105,12 @@ type Violation struct {
 	Detail   string      // what is wrong
 }
 
-// Error tells the whole story, over several lines.
+// Error tells the whole story, over several lines. It counts calls and waves from 1.
 func (v *Violation) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%v: %s", v.Contract, v.Detail)
 	for i, c := range v.Calls {
-		fmt.Fprintf(&b, "\n  call %d: %s", i, describe(c))
+		fmt.Fprintf(&b, "\n  call %d: %s", i+1, describe(c))
 	}
 	for _, e := range v.Events {
 		b.WriteString("\n  " + e)

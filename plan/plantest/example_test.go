@@ -31,10 +31,10 @@ func ExampleCheckPlan() {
 	calls := []plan.Call{{Safe: true}, {}, {Safe: true}}
 	fmt.Println(plantest.CheckPlan(calls, [][]int{{0, 2}, {1}}, plantest.P2|plantest.P3|plantest.P4))
 	// Output:
-	// P3: call 2 conflicts with call 1 and comes before it, in waves [[0 2] [1]]
-	//   call 0: keyless
-	//   call 1: exclusive
-	//   call 2: keyless
+	// P3: call 3 conflicts with call 2 and comes before it, in waves [1 3] [2]
+	//   call 1: keyless
+	//   call 2: exclusive
+	//   call 3: keyless
 }
 
 // A test of an admission of your own.
@@ -64,11 +64,11 @@ func ExampleExplore() {
 	fmt.Println(err)
 	// Output:
 	// true <nil>
-	// A6: call 1 waits for no earlier call in conflict and for no barrier
-	//   call 0: write "a"
+	// A6: call 2 waits for no earlier call in conflict and for no barrier
 	//   call 1: write "a"
-	//   submit 0: write "a"
-	//   submit 1: write "a"
-	//   start 0 as write "a"
-	//   settle 0
+	//   call 2: write "a"
+	//   submit call 1: write "a"
+	//   submit call 2: write "a"
+	//   start call 1 as write "a"
+	//   settle call 1
 }

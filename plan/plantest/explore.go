@@ -1,6 +1,7 @@
 package plantest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"hash/maphash"
@@ -31,7 +32,7 @@ type Copier interface {
 	CopyTo(dst Machine) bool
 }
 
-// An Exploration says how far [Explore] goes. The zero value looks at nothing; set Calls and Contracts.
+// An Exploration says how far [Explore] goes. Set Calls, and Contracts or Like: without, there is nothing to check.
 type Exploration struct {
 	Calls      int            // the most calls in a batch; at most 8
 	Alphabet   []plan.Call    // what batches are made of, at most 256 calls; nil means [Alphabet]
@@ -45,16 +46,23 @@ const manyClasses = 1 << 8 // a class is a byte
 
 // Explore walks every state that an admission can reach: every batch over the alphabet from the smallest up, every
 // order of submitting, starting, settling and committing, each distinct state once. It returns how many states it
-// looked at and the first [*Violation] that it met; a panic of the admission is one too. It uses every processor; open
-// must be safe for concurrent use.
+// looked at and the first [*Violation] that it met; a panic or a runtime.Goexit of the admission is one too. It uses
+// every processor; open must be safe for concurrent use.
 func Explore(open func() Machine, e Exploration) (states int, err error) {
 	if e.Alphabet == nil {
 		e.Alphabet = Alphabet()
 	}
+	if e.Like == nil || e.Contracts != 0 { // to be alike is enough
+		if err := e.Contracts.claim("admission", ofAdmissions); err != nil {
+			return 0, err
+		}
+	}
 	switch {
+	case e.Calls < 1:
+		return 0, errors.New("plantest: cannot explore batches of no calls: set Calls")
 	case e.Calls > 8:
 		return 0, errors.New("plantest: cannot explore batches of more than 8 calls")
-	case e.Calls > 0 && len(e.Alphabet) == 0:
+	case len(e.Alphabet) == 0:
 		return 0, errors.New("plantest: cannot explore batches over no calls")
 	case len(e.Alphabet) > manyClasses:
 		return 0, fmt.Errorf("plantest: cannot explore batches over more than %d calls", manyClasses)
@@ -90,7 +98,17 @@ func exploreSize(open func() Machine, e Exploration, t *table, n int) (int, erro
 	)
 	for range min(runtime.GOMAXPROCS(0), len(heads)) {
 		wg.Go(func() {
-			x := explorer{Exploration: e, size: n, seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, failed: &failed}
+			fail := func(err error) {
+				failed.Store(true)
+				once.Do(func() { first = err })
+			}
+			x := explorer{Exploration: e, size: n, seed: maphash.MakeSeed(), failed: &failed}
+			ended := false
+			defer func() {
+				if !ended { // the goroutine exits
+					fail(cmp.Or(x.exit, errors.New("plantest: no admission: opening it called runtime.Goexit")))
+				}
+			}()
 			for !failed.Load() {
 				k := int(next.Add(1)) - 1
 				if k >= len(heads) {
@@ -105,10 +123,10 @@ func exploreSize(open func() Machine, e Exploration, t *table, n int) (int, erro
 				err := x.visit(s, 0)
 				states.Add(int64(x.seen.used))
 				if err != nil {
-					failed.Store(true)
-					once.Do(func() { first = err })
+					fail(err)
 				}
 			}
+			ended = true
 		})
 	}
 	wg.Wait()
@@ -128,11 +146,12 @@ type explorer struct {
 	size   int
 	head   []uint8
 	seen   hashes
-	seeds  [2]maphash.Seed
+	seed   maphash.Seed
 	buf    []byte
 	trail  []event
 	spare  []Machine    // that nobody needs any more
 	failed *atomic.Bool // somebody found a violation: stop
+	exit   error        // the violation of an admission that called runtime.Goexit
 }
 
 // visit looks at whatever can happen in s, in which the calls in may can start. It uses up the machines of s.
@@ -215,15 +234,24 @@ func (x *explorer) events(to []event, s *state, may set) []event {
 // step lets e happen to s and, if that leads to a state not seen before, checks and visits it.
 func (x *explorer) step(s state, before set, e event) (err error) {
 	x.trail = append(x.trail, e)
+	ended := false
 	defer func() {
 		if p := recover(); p != nil {
-			err = x.tell(s, s.broken(s.contracts, "panic: %v\n%s", p, debug.Stack()))
+			err = x.tell(s, s.broken(Interface, "panic: %v\n%s", p, debug.Stack()))
+		} else if !ended && x.exit == nil {
+			x.exit = x.tell(s, s.broken(Interface, "runtime.Goexit was called\n%s", debug.Stack()))
 		}
 		x.trail = x.trail[:len(x.trail)-1]
 	}()
+	err = x.advance(s, before, e)
+	ended = true
+	return err
+}
 
+// advance is step without its care for admissions that do not return.
+func (x *explorer) advance(s state, before set, e event) error {
 	queued := s.queued
-	err = s.apply(s.machine, e, before)
+	err := s.apply(s.machine, e, before)
 	if err == nil && s.like != nil {
 		err = s.follow(s.like, e, queued)
 	}
@@ -265,7 +293,7 @@ func (w *world) follow(like plan.Admission, e event, queued set) error {
 	case starts:
 		started := !w.queued.has(i) && queued.has(i)
 		if ok := like.Start(i, w.calls[e.class]); ok != started {
-			return w.broken(A7, "Start of call %d returned %t, and for the one that it must be like %t", i, started, ok)
+			return w.broken(Likeness, "Start of call %d returned %t, and of the one that it must be like %t", i+1, started, ok)
 		}
 	case settles:
 		like.Settle(i)
@@ -279,7 +307,7 @@ func (w *world) follow(like plan.Admission, e event, queued set) error {
 func (w *world) compare(like plan.Admission, may set) error {
 	also, err := w.offered(like)
 	if err == nil && also != may {
-		err = w.broken(A4, "may start: %v, and in the one that it must be like: %v", may, also)
+		err = w.broken(Likeness, "may start: %v, and in the one that it must be like: %v", may, also)
 	}
 	return err
 }
@@ -295,8 +323,9 @@ func (x *explorer) tell(s state, err error) error {
 	return err
 }
 
-// hash is 128 bits of everything in s that its future depends on.
-func (x *explorer) hash(s *state) [2]uint64 {
+// hash is 64 bits of everything in s that its future depends on. Among ten million states two share theirs in one walk
+// of some three hundred thousand; then one of them is not looked at, and in the next walk, with another seed, it is.
+func (x *explorer) hash(s *state) uint64 {
 	b := append(x.buf[:0], uint8(s.submitted), uint8(s.committed), s.reclassed, s.skipped,
 		uint8(s.queued), uint8(s.running), uint8(s.started))
 	b = append(b, s.class[s.committed:s.submitted]...)
@@ -314,12 +343,12 @@ func (x *explorer) hash(s *state) [2]uint64 {
 		b = s.like.AppendState(b)
 	}
 	x.buf = b
-	return [2]uint64{maphash.Bytes(x.seeds[0], b), maphash.Bytes(x.seeds[1], b)}
+	return maphash.Bytes(x.seed, b)
 }
 
-// hashes is a set of 128-bit hashes with open addressing.
+// hashes is a set of hashes with open addressing.
 type hashes struct {
-	slots [][2]uint64
+	slots []uint64
 	used  int
 }
 
@@ -329,19 +358,19 @@ func (h *hashes) clear() {
 }
 
 // add reports whether k was not there before.
-func (h *hashes) add(k [2]uint64) bool {
-	k[0] |= 1 // no hash is zero, as an empty slot is
+func (h *hashes) add(k uint64) bool {
+	k = max(k, 1) // no hash is zero, as an empty slot is
 	if 2*h.used >= len(h.slots) {
 		old := h.slots
-		h.slots = make([][2]uint64, max(1<<12, 2*len(old)))
+		h.slots = make([]uint64, max(1<<12, 2*len(old)))
 		for _, o := range old {
-			if o[0] != 0 {
+			if o != 0 {
 				*h.slot(o) = o
 			}
 		}
 	}
 	at := h.slot(k)
-	if at[0] != 0 {
+	if *at != 0 {
 		return false
 	}
 	*at = k
@@ -350,10 +379,10 @@ func (h *hashes) add(k [2]uint64) bool {
 }
 
 // slot finds the place of k: where it is, or where it would go.
-func (h *hashes) slot(k [2]uint64) *[2]uint64 {
+func (h *hashes) slot(k uint64) *uint64 {
 	mask := uint64(len(h.slots) - 1)
-	for i := k[1] & mask; ; i = (i + 1) & mask {
-		if at := &h.slots[i]; at[0] == 0 || *at == k {
+	for i := k & mask; ; i = (i + 1) & mask {
+		if at := &h.slots[i]; *at == 0 || *at == k {
 			return at
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -12,11 +13,18 @@ import (
 )
 
 // CheckPlan checks one plan of a batch against P1 to P6 and P12, those of them that contracts holds and that speak of
-// such a batch. The error joins a [*Violation] for each that is broken.
+// such a batch; one of them at least must. The error joins a [*Violation] for each that is broken. A plan that does not
+// have every call once breaks P1, asked for or not.
 func CheckPlan(calls []plan.Call, waves [][]int, contracts Contract) error {
+	if err := contracts.claim("planner", ofPlanners); err != nil {
+		return err
+	}
+	if contracts&ofOnePlan == 0 {
+		return fmt.Errorf("plantest: nothing can be said of one plan by %v", contracts)
+	}
 	var errs []error
 	fail := func(c Contract, format string, args ...any) {
-		errs = append(errs, &Violation{Contract: c, Calls: calls, Detail: fmt.Sprintf(format, args...) + fmt.Sprintf(", in waves %v", waves)})
+		errs = append(errs, &Violation{Contract: c, Calls: calls, Detail: fmt.Sprintf(format, args...) + ", in waves " + counted(waves)})
 	}
 	wave := make([]int, len(calls))
 	if err := cover(wave, waves); err != nil {
@@ -26,7 +34,7 @@ func CheckPlan(calls []plan.Call, waves [][]int, contracts Contract) error {
 	if contracts.has(P1) {
 		for w, members := range waves {
 			if len(members) > 1 && slices.ContainsFunc(members, func(i int) bool { return !calls[i].Safe }) {
-				fail(P1, "wave %d has an unsafe call and is not alone", w)
+				fail(P1, "wave %d has an unsafe call and others", w+1)
 			}
 		}
 	}
@@ -38,20 +46,20 @@ func CheckPlan(calls []plan.Call, waves [][]int, contracts Contract) error {
 			}
 			first = first || wave[i] == wave[j]-1
 			if contracts.has(P2) && wave[i] == wave[j] {
-				fail(P2, "calls %d and %d conflict and share a wave", i, j)
+				fail(P2, "calls %d and %d conflict and share a wave", i+1, j+1)
 			}
 			if contracts.has(P3) && wave[i] > wave[j] {
-				fail(P3, "call %d conflicts with call %d and comes before it", j, i)
+				fail(P3, "call %d conflicts with call %d and comes before it", j+1, i+1)
 			}
 		}
 		if contracts.has(P4) && !first {
-			fail(P4, "call %d could be in an earlier wave", j)
+			fail(P4, "call %d could be in an earlier wave", j+1)
 		}
 	}
 	same := func(c Contract, want [][]int, by string) {
 		expect := make([]int, len(calls))
 		if cover(expect, want); contracts.has(c) && !slices.Equal(wave, expect) {
-			fail(c, "%s gives %v", by, want)
+			fail(c, "%s gives %s", by, counted(want))
 		}
 	}
 	same(P5, FirstFit(calls), "first-fit")
@@ -73,22 +81,43 @@ func cover(wave []int, waves [][]int) error {
 	}
 	for w, members := range waves {
 		if len(members) == 0 {
-			return fmt.Errorf("wave %d is empty", w)
+			return fmt.Errorf("wave %d is empty", w+1)
 		}
 		for _, i := range members {
 			switch {
 			case i < 0 || i >= len(wave):
-				return fmt.Errorf("wave %d has call %d, and there are %d", w, i, len(wave))
+				return fmt.Errorf("wave %d has call %d, and there are %d", w+1, i+1, len(wave))
 			case wave[i] >= 0:
-				return fmt.Errorf("call %d is in waves %d and %d", i, wave[i], w)
+				return fmt.Errorf("call %d is in waves %d and %d", i+1, wave[i]+1, w+1)
 			}
 			wave[i] = w
 		}
 	}
 	if i := slices.Index(wave, -1); i >= 0 {
-		return fmt.Errorf("call %d is in no wave", i)
+		return fmt.Errorf("call %d is in no wave", i+1)
 	}
 	return nil
+}
+
+// counted shows waves of calls, which it counts from 1: "[1 3] [2]".
+func counted(waves [][]int) string {
+	if len(waves) == 0 {
+		return "none"
+	}
+	s := make([]string, len(waves))
+	for w, members := range waves {
+		s[w] = numbers(members)
+	}
+	return strings.Join(s, " ")
+}
+
+// numbers shows calls, which it counts from 1: "[1 3]".
+func numbers(calls []int) string {
+	calls = slices.Clone(calls)
+	for k := range calls {
+		calls[k]++
+	}
+	return fmt.Sprint(calls)
 }
 
 // plain reports whether every safe call has at most one key, plain and written: the published input of first-fit.
@@ -120,9 +149,13 @@ func stretches(calls []plan.Call) (waves [][]int, exclusive bool) {
 }
 
 // CheckPlanner checks that a planner keeps the contracts of P1 to P12 that it claims, each in a subtest of its name, on
-// random batches that [Batches] and [PlainBatches] make and on the ones that are known to be hard.
+// random batches that [Batches] and [PlainBatches] make and on the ones that are known to be hard. What it reports is the
+// batch that is left when no call, and no claim of one, can be left out any more.
 func CheckPlanner(t *testing.T, planner func(calls []plan.Call) plan.Plan, contracts Contract) {
 	t.Helper()
+	if err := contracts.claim("planner", ofPlanners); err != nil {
+		t.Fatal(err)
+	}
 	for c := P1; c <= P12; c <<= 1 {
 		if !contracts.has(c) {
 			continue
@@ -141,89 +174,162 @@ func CheckPlanner(t *testing.T, planner func(calls []plan.Call) plan.Plan, contr
 func checkPlanner(t *rapid.T, planner func(calls []plan.Call) plan.Plan, c, all Contract) error {
 	const most = 24
 	batch := func() []plan.Call { return Batches(most).Draw(t, "batch") }
+	waves := func(calls []plan.Call) [][]int { return planner(clone(calls)).Waves() }
 	// differ complains when the planner tells two batches apart that are the same to it.
 	differ := func(a, b []plan.Call, what string) error {
-		if x, y := planner(a).Waves(), planner(b).Waves(); !slices.EqualFunc(x, y, slices.Equal) {
-			return &Violation{Contract: c, Calls: a, Detail: fmt.Sprintf("waves %v, and %v %s", x, y, what)}
+		if x, y := waves(a), waves(b); !slices.EqualFunc(x, y, slices.Equal) {
+			return &Violation{Contract: c, Calls: a, Detail: fmt.Sprintf("waves %s, and %s %s", counted(x), counted(y), what)}
 		}
 		return nil
 	}
+	// alike looks for a smallest batch that the planner tells from what other makes of it, call by call.
+	alike := func(calls []plan.Call, other func(plan.Call) plan.Call, what string) error {
+		pairs := make([][2]plan.Call, len(calls))
+		for i, c := range calls {
+			pairs[i] = [2]plan.Call{c, other(c)}
+		}
+		return smallest(pairs, func([2]plan.Call) [][2]plan.Call { return nil }, func(pairs [][2]plan.Call) error {
+			var a, b []plan.Call
+			for _, p := range pairs {
+				a, b = append(a, p[0]), append(b, p[1])
+			}
+			return differ(a, b, what)
+		})
+	}
+	onePlan := func(contracts Contract) func(calls []plan.Call) error {
+		return func(calls []plan.Call) error { return CheckPlan(calls, waves(calls), contracts) }
+	}
 	switch c {
 	case P6:
-		calls := PlainBatches(most, all.has(P3)).Draw(t, "batch")
-		return CheckPlan(calls, planner(calls).Waves(), c|all&P3)
+		return smallest(PlainBatches(most, all.has(P3)).Draw(t, "batch"), simpler, onePlan(c|all&P3))
 	case P7:
-		calls := batch()
-		before := clone(calls)
-		err := differ(calls, clone(calls), "for a copy")
-		if !slices.EqualFunc(calls, before, equalCalls) {
-			return &Violation{Contract: P7, Calls: before, Detail: "the planner changed its input"}
-		}
-		return err
+		return smallest(batch(), simpler, func(calls []plan.Call) error {
+			given := clone(calls)
+			planner(given)
+			if !slices.EqualFunc(calls, given, equalCalls) {
+				return &Violation{Contract: P7, Calls: calls, Detail: "the planner changed its input"}
+			}
+			return differ(calls, calls, "for a copy")
+		})
 	case P8:
-		calls := batch()
-		return differ(calls, redundant(t, calls), "when claims say the same in other words")
+		return alike(batch(), func(c plan.Call) plan.Call { return redundant(t, c) }, "when claims say the same in other words")
 	case P9:
 		few := rapid.SliceOfN(Claims(), 1, 2) // with many, something else conflicts as well
 		for range 8 {
 			pair := []plan.Call{{Safe: true, Claims: few.Draw(t, "one")}, {Safe: true, Claims: few.Draw(t, "other")}}
-			waves := planner(pair).Waves()
-			if conflict := Conflict(pair[0], pair[1]); conflict != (len(waves) == 2) {
-				return &Violation{Contract: P9, Calls: pair, Detail: fmt.Sprintf("conflict %t, and waves %v", conflict, waves)}
+			err := smallest(pair, simpler, func(pair []plan.Call) error {
+				if len(pair) < 2 {
+					return nil
+				}
+				waves := waves(pair)
+				if conflict := Conflict(pair[0], pair[1]); conflict != (len(waves) == 2) {
+					return &Violation{Contract: P9, Calls: pair, Detail: fmt.Sprintf("conflict %t, and waves %s", conflict, counted(waves))}
+				}
+				return nil
+			})
+			if err != nil {
+				return err
 			}
 		}
+		return nil
 	case P10:
-		calls := batch()
-		other := clone(calls)
-		for i := range other {
-			if !other[i].Safe {
-				other[i].Claims = rapid.SliceOfN(Claims(), 0, 3).Draw(t, "other claims")
+		return alike(batch(), func(c plan.Call) plan.Call {
+			if !c.Safe {
+				c.Claims = rapid.SliceOfN(Claims(), 0, 3).Draw(t, "other claims")
 			}
-		}
-		return differ(calls, other, "with other claims of the unsafe calls")
+			return c
+		}, "with other claims of the unsafe calls")
 	case P11:
 		calls := rapid.SampledFrom(Inversions()).Draw(t, "batch")
-		waves := planner(calls).Waves()
+		waves := waves(calls)
 		if CheckPlan(calls, waves, P3) == nil {
-			return &Violation{Contract: P11, Calls: calls, Detail: fmt.Sprintf("no inversion in waves %v", waves)}
+			return &Violation{Contract: P11, Calls: calls, Detail: "no inversion in waves " + counted(waves)}
 		}
+		return nil
 	case P12:
 		calls := batch()
 		for i := range calls {
 			calls[i].Claims = nil
 		}
-		return CheckPlan(calls, planner(calls).Waves(), c)
+		return smallest(calls, simpler, onePlan(c))
 	default:
-		calls := batch()
-		return CheckPlan(calls, planner(calls).Waves(), c)
+		return smallest(batch(), simpler, onePlan(c))
 	}
-	return nil
 }
 
-// redundant says the same as calls in other words: with claims twice, slashes added at the end of keys, the order
-// turned, reads added to what is written anyway, and an empty key instead of an unsafe call.
-func redundant(t *rapid.T, calls []plan.Call) []plan.Call {
-	out := clone(calls)
-	for i := range out {
-		c := &out[i]
-		for _, cl := range calls[i].Claims {
-			switch rapid.IntRange(0, 3).Draw(t, "say it how") {
-			case 0:
-				c.Claims = append(c.Claims, cl)
-			case 1:
-				cl.Key += "/"
-				c.Claims = append(c.Claims, cl)
-			case 2:
-				cl.Access = plan.Read
-				c.Claims = append(c.Claims, cl)
+// smallest returns the error of a batch that fails and would not with a call less, or with one that is simpler. It
+// starts from batch, and is nil if that does not fail.
+func smallest[E any](batch []E, simpler func(E) []E, fails func([]E) error) error {
+	err := fails(batch)
+	for again := err != nil; again; {
+		again = false
+		try := func(smaller []E) bool {
+			failed := fails(smaller)
+			if failed != nil {
+				batch, err, again = smaller, failed, true
+			}
+			return failed != nil
+		}
+		for i := len(batch) - 1; i >= 0; i-- {
+			if try(slices.Delete(slices.Clone(batch), i, i+1)) {
+				continue
+			}
+			for _, s := range simpler(batch[i]) {
+				smaller := slices.Clone(batch)
+				smaller[i] = s
+				if try(smaller) {
+					break
+				}
 			}
 		}
-		if rapid.Bool().Draw(t, "turn it") {
-			slices.Reverse(c.Claims)
+	}
+	return err
+}
+
+// simpler returns what a call may be in a simpler batch, the simplest first: keyless, exclusive, or with less to its
+// claims.
+func simpler(c plan.Call) []plan.Call {
+	if c.Safe && len(c.Claims) == 0 {
+		return nil
+	}
+	to := []plan.Call{{Safe: true}}
+	if len(c.Claims) > 0 {
+		to = append(to, plan.Call{})
+	}
+	for k := range c.Claims {
+		to = append(to, plan.Call{Safe: c.Safe, Claims: slices.Delete(slices.Clone(c.Claims), k, k+1)})
+	}
+	for k, cl := range c.Claims {
+		if cl.Tree {
+			claims := slices.Clone(c.Claims)
+			claims[k].Tree = false
+			to = append(to, plan.Call{Safe: c.Safe, Claims: claims})
 		}
-		if !c.Safe && rapid.Bool().Draw(t, "empty key") {
-			*c = plan.Call{Safe: true, Claims: append(c.Claims, plan.Claim{Key: "/", Access: plan.Read})}
+	}
+	return to
+}
+
+// redundant says the same as a call in other words: with claims twice, slashes added at the end of keys, the order
+// turned, reads added to what is written anyway, and an empty key instead of an unsafe call.
+func redundant(t *rapid.T, c plan.Call) plan.Call {
+	out := plan.Call{Safe: c.Safe, Claims: slices.Clone(c.Claims)}
+	for _, cl := range c.Claims {
+		switch rapid.IntRange(0, 3).Draw(t, "say it how") {
+		case 1:
+			out.Claims = append(out.Claims, cl)
+		case 2:
+			cl.Key += "/"
+			out.Claims = append(out.Claims, cl)
+		case 3:
+			cl.Access = plan.Read
+			out.Claims = append(out.Claims, cl)
 		}
+	}
+	if rapid.Bool().Draw(t, "turn it") {
+		slices.Reverse(out.Claims)
+	}
+	if !c.Safe && rapid.Bool().Draw(t, "empty key") {
+		return plan.Call{Safe: true, Claims: append(out.Claims, plan.Claim{Key: "/", Access: plan.Read})}
 	}
 	return out
 }

@@ -27,6 +27,9 @@ func (s set) all(yield func(int) bool) {
 	}
 }
 
+// String counts calls from 1, as all texts do.
+func (s set) String() string { return numbers(slices.Collect(s.all)) }
+
 // A table is the calls that a world is made of, and what is true between any two of them.
 type table struct {
 	calls     []plan.Call
@@ -115,12 +118,12 @@ func (w *world) offered(m plan.Admission) (set, error) {
 	var s set
 	for i, ok := m.Next(-1); ok; {
 		if i < 0 || i >= w.submitted || !w.queued.has(i) {
-			return 0, w.broken(A7, "Next offers call %d, which is not there to be started", i)
+			return 0, w.broken(Interface, "Next offers call %d, which is not there to be started", i+1)
 		}
 		s.add(i)
 		after := i
 		if i, ok = m.Next(after); ok && i <= after {
-			return 0, w.broken(A7, "Next(%d) is %d", after, i)
+			return 0, w.broken(Interface, "Next after call %d is call %d", after+1, i+1)
 		}
 	}
 	return s, nil
@@ -139,15 +142,15 @@ func (w *world) check(m plan.Admission, may set) error {
 	for i := range may.all {
 		switch {
 		case w.contracts.has(A1) && w.clashes(i, w.running):
-			return w.broken(A1, "call %d may start beside one that it conflicts with", i)
+			return w.broken(A1, "call %d may start beside one that it conflicts with", i+1)
 		case w.contracts.has(A2) && w.clashes(i, (w.queued|w.running)&(1<<i-1)):
-			return w.broken(A2, "call %d may start before an earlier one that it conflicts with has settled", i)
+			return w.broken(A2, "call %d may start before an earlier one that it conflicts with has settled", i+1)
 		case w.contracts.has(A5) && !w.keyed(i):
-			return w.broken(A5, "call %d may start, and Keyed would not let it", i)
+			return w.broken(A5, "call %d may start, and Keyed would not let it", i+1)
 		}
 	}
 	if w.contracts.has(A3) && may != w.pool() {
-		return w.broken(A3, "may start: %v, and in the rolling pool: %v", slices.Collect(may.all), slices.Collect(w.pool().all))
+		return w.broken(A3, "may start: %v, and in the rolling pool: %v", may, w.pool())
 	}
 	if w.contracts.has(A4) && may == 0 && w.queued != 0 && w.running == 0 && !w.due() {
 		return w.broken(A4, "nothing runs, no commit is due, and nothing may start")
@@ -155,7 +158,7 @@ func (w *world) check(m plan.Admission, may set) error {
 	if w.contracts.has(A6) {
 		for i := range (w.queued &^ may).all {
 			if w.keyed(i) {
-				return w.broken(A6, "call %d waits for no earlier call in conflict and for no barrier", i)
+				return w.broken(A6, "call %d waits for no earlier call in conflict and for no barrier", i+1)
 			}
 		}
 	}
@@ -178,13 +181,13 @@ func (w *world) checkBlocked(m plan.Admission, may set) error {
 		b, blocked := m.Blocked(i)
 		waits := w.queued.has(i) && !may.has(i)
 		if blocked != waits {
-			return w.broken(A6, "Blocked(%d) is %t, and it waits: %t", i, blocked, waits)
+			return w.broken(Interface, "Blocked of call %d is %t, and it waits: %t", i+1, blocked, waits)
 		}
 		if !waits {
 			continue
 		}
 		if b.Call < 0 || b.Call >= w.submitted || b.Call == i || b.Call < w.committed {
-			return w.broken(A6, "Blocked(%d) names call %d, which cannot be in the way", i, b.Call)
+			return w.broken(Interface, "Blocked of call %d names call %d, which cannot be in the way", i+1, b.Call+1)
 		}
 		ok := true
 		switch b.Kind {
@@ -203,7 +206,7 @@ func (w *world) checkBlocked(m plan.Admission, may set) error {
 			ok = !w.settled(b.Call)
 		}
 		if !ok {
-			return w.broken(A6, "Blocked(%d) is %+v, which is not so", i, b)
+			return w.broken(Interface, "Blocked of call %d names %v, which is not so", i+1, b)
 		}
 	}
 	return nil
@@ -237,7 +240,7 @@ func (w *world) checkReordered(m plan.Admission) error {
 			}
 		}
 		if !slices.Equal(got, want) {
-			return w.broken(A7, "Reordered(%d) is %v, and these ran before it: %v", i, got, want)
+			return w.broken(A7, "Reordered of call %d is %s, and these ran before it: %s", i+1, numbers(got), numbers(want))
 		}
 	}
 	return nil
@@ -260,13 +263,13 @@ const (
 func (e event) describe(t *table) string {
 	switch e.kind {
 	case submits:
-		return fmt.Sprintf("submit %d: %s", e.call, describe(t.calls[e.class]))
+		return fmt.Sprintf("submit call %d: %s", e.call+1, describe(t.calls[e.class]))
 	case starts:
-		return fmt.Sprintf("start %d as %s", e.call, describe(t.calls[e.class]))
+		return fmt.Sprintf("start call %d as %s", e.call+1, describe(t.calls[e.class]))
 	case settles:
-		return fmt.Sprintf("settle %d", e.call)
+		return fmt.Sprintf("settle call %d", e.call+1)
 	}
-	return fmt.Sprintf("commit %d", e.call)
+	return fmt.Sprintf("commit call %d", e.call+1)
 }
 
 // apply makes the event happen to m, which offers the calls in may, and to w. The error is a broken promise that shows
@@ -276,7 +279,7 @@ func (w *world) apply(m plan.Admission, e event, may set) error {
 	switch e.kind {
 	case submits:
 		if got := m.Submit(w.calls[e.class]); got != i {
-			return w.broken(A8, "Submit returned %d for call %d", got, i)
+			return w.broken(Interface, "Submit takes call %d for call %d", i+1, got+1)
 		}
 		w.submitted++
 		w.class[i], w.first[i] = e.class, e.class
@@ -330,7 +333,7 @@ func (w *world) freed(e event, before, now set) error {
 	if j := int(e.call); e.kind == settles && w.contracts.has(A9) {
 		for k := range (now &^ before).all {
 			if w.unowed[k].has(j) && !w.conflicts(k, j) {
-				return w.broken(A9, "call %d waited for call %d, which came later", k, j)
+				return w.broken(A9, "call %d waited for call %d, which came later", k+1, j+1)
 			}
 		}
 	}
@@ -349,13 +352,13 @@ func (w *world) start(m plan.Admission, i int, class uint8, may set) error {
 	if ok {
 		switch {
 		case w.contracts.has(A1) && w.clashes(i, w.running):
-			return w.broken(A1, "call %d started beside one that it conflicts with", i)
+			return w.broken(A1, "call %d started beside one that it conflicts with", i+1)
 		case w.contracts.has(A5) && !w.keyed(i):
-			return w.broken(A7, "call %d started, and as it is now Keyed would not let it", i)
+			return w.broken(A5, "call %d started, and as it is now Keyed would not let it", i+1)
 		case w.contracts.has(A3) && !w.pool().has(i):
-			return w.broken(A7, "call %d started, and as it is now the rolling pool would not let it", i)
+			return w.broken(A3, "call %d started, and as it is now the rolling pool would not let it", i+1)
 		case w.contracts.has(A7) && !changed && !may.has(i):
-			return w.broken(A7, "call %d started, and Next did not offer it", i)
+			return w.broken(A7, "call %d started, and Next did not offer it", i+1)
 		}
 		w.queued.drop(i)
 		w.running.add(i)
@@ -368,12 +371,12 @@ func (w *world) start(m plan.Admission, i int, class uint8, may set) error {
 		return nil
 	}
 	if !changed && may.has(i) {
-		return w.broken(A7, "call %d was offered, and its start refused", i)
+		return w.broken(A7, "call %d was offered, and its start refused", i+1)
 	}
 	if now, err := w.offered(m); err != nil {
 		return err
 	} else if now.has(i) {
-		return w.broken(A7, "the start of call %d was refused, and now Next offers it", i)
+		return w.broken(A7, "the start of call %d was refused, and now Next offers it", i+1)
 	}
 	return nil
 }
