@@ -24,6 +24,23 @@
 //   - No goroutine outlives Run or Wait, except that of an abandoned body.
 //   - The values of the caller's context reach every stage.
 //
+// # Contracts
+//
+// Each has a number, and the tests that hold the package to it have that in their names: TestE7... is about E7.
+//
+//	E1   a result stands at the position of its call, whenever the body returned
+//	E2   one commit at a time, in the model's order, as far as calls have settled without a gap
+//	E3   never more bodies than the limit, and a permit that is free is used at once
+//	E4   nothing starts without a look at the context right before it
+//	E5   a cancel starts nothing more, waits for what runs, and leaves every call with one outcome
+//	E6   past the drain bound a body is abandoned, what it returns is dropped, and the lane stops
+//	E7   a panic or a runtime.Goexit in a body is that call's outcome, and nobody else's
+//	E8   an error in an outcome is data: it cancels nothing
+//	E9   after a hard error nothing starts or commits, and the first one is what is returned: all or nothing
+//	E10  no goroutine is left at the end, but for those of abandoned bodies
+//	E12  every stage sees the values of the caller's context
+//	E14  a timeline says how long each call waited and for what, and the sums add up
+//
 // # How it works
 //
 // The lane is a role, not a goroutine. Workers take it in turns: whoever has something to report and finds the lane
