@@ -24,6 +24,10 @@
 // In all but NewFirstFit an exclusive call starts when every earlier call has committed, and nothing later starts
 // before it has.
 //
+// Nothing in here has a clock, a goroutine, a lock or does I/O, and the package imports the standard library only.
+// Package exec runs calls by an admission; package plantest holds the tests that a planner or an admission of your
+// own should pass.
+//
 // # Contracts
 //
 // Each has a number, and the tests that hold the package to it have that in their names: TestP3... is about P3. Package
@@ -55,8 +59,4 @@
 //	A7   a call starts as what it is at that moment, or waits as that; Reordered names what it came too late for
 //	A8   all of it for streams: calls may be submitted at any time
 //	A9   no call waits for one that came later, unless the two conflict
-//
-// Nothing in here has a clock, a goroutine, a lock or does I/O, and the package imports the standard library only.
-// Package exec runs calls by an admission; package plantest holds the tests that a planner or an admission of your
-// own should pass.
 package plan
