@@ -68,11 +68,11 @@ func batch(ctx context.Context, calls []plan.Call, body func(context.Context, in
 	if l.rec != nil {
 		l.rec.submitted(len(calls))
 	}
+	l.live = 1 // the worker below; from here on another may come along
 	if l.drain > 0 {
 		// Without a bound there is nothing to do about a cancel before a body returns.
-		l.watch = context.AfterFunc(l.ctx, l.cancelled)
+		l.heed()
 	}
-	l.live++
 	go l.work(false)
 	return l.Wait()
 }

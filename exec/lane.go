@@ -105,7 +105,7 @@ func NewLane(ctx context.Context, opts ...Option) (*Lane, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.watch = context.AfterFunc(l.ctx, l.cancelled)
+	l.heed()
 	return l, nil
 }
 

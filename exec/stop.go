@@ -74,6 +74,13 @@ func (l *Lane) cancelCall(i int, cause error) {
 	}
 }
 
+// heed has cancelled go off when ctx is done. That may be at once, so mu keeps it back until watch is set.
+func (l *Lane) heed() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.watch = context.AfterFunc(l.ctx, l.cancelled)
+}
+
 // cancelled goes off when ctx is done.
 func (l *Lane) cancelled() {
 	l.mu.Lock()
