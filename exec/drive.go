@@ -189,13 +189,8 @@ func (w *worker) admit(i int) bool {
 	}
 	c.cancel(nil)
 	l.slots[i].state = ready
-	l.active--
 	l.open--
-	l.refused = 0
-	if l.err == nil {
-		l.adm.Settle(i)
-	}
-	l.record(i, EndRefused)
+	l.left(i, EndRefused)
 	return false
 }
 
@@ -238,6 +233,11 @@ func (l *Lane) ended(i int, o Outcome, end End) {
 		l.timers--
 	}
 	c.cancel(nil)
+	l.left(i, end)
+}
+
+// left takes a call that has its outcome out of the count that the limit bounds.
+func (l *Lane) left(i int, end End) {
 	l.active--
 	l.refused = 0
 	if l.err == nil {
@@ -262,13 +262,8 @@ func (l *Lane) bodyEnded(i int, end End, err error) {
 	if err != nil || end != EndReturned {
 		l.slots[i].state = skipped
 	}
-	l.active--
 	l.open--
-	l.refused = 0
-	if l.err == nil {
-		l.adm.Settle(i)
-	}
-	l.record(i, end)
+	l.left(i, end)
 	if err == nil {
 		return
 	}
