@@ -32,8 +32,9 @@ type Job interface {
 	// comes when ctx is done, because the lane or the call was cancelled, counts as a refusal.
 	Prepare(ctx context.Context) (dispatch bool, err error)
 
-	// Run is the body. It is called on a worker and may overlap other bodies; it must write nothing that Settled or
-	// Commit reads, but return it, because an abandoned body may still be running then. Its ctx ends when it returns.
+	// Run is the body. It is called on a worker and may overlap other bodies. It must write nothing that Settled or
+	// Commit reads, but return it, and read nothing that they write, because an abandoned body may still be running
+	// then. Its ctx ends when it returns.
 	Run(ctx context.Context) Outcome
 
 	// Settled tells that the body has an outcome: make it durable, tell observers. Calls come in the order of
@@ -50,8 +51,9 @@ type Job interface {
 
 // A Waiter is a [Job] that has to wait for somebody, such as a person who must approve, between Prepare and Run. It
 // waits on a worker, not in the lane, and does not count against the limit: it holds up only the calls that its
-// admission orders after it. Await must return when ctx is done. False: there is no Run, but still one Settled, with a
-// [*NotRunError], and one Commit.
+// admission orders after it. Await must return when ctx is done; with [Drain] it may be given up like a Run, and shares
+// as little with Settled and Commit. False: there is no Run, but still one Settled, with a [*NotRunError], and one
+// Commit.
 type Waiter interface {
 	Await(ctx context.Context) (run bool)
 }

@@ -114,9 +114,6 @@ func newLane(ctx context.Context, o options) (*Lane, error) {
 	if adm == nil {
 		return nil, fmt.Errorf("%w: no admission: the function given to Admit returned nil", ErrOption)
 	}
-	if o.timeline != nil && !o.timeline.begin() {
-		return nil, fmt.Errorf("%w: the timeline records another lane, which has not ended", ErrOption)
-	}
 	l := &Lane{
 		calm:  context.WithoutCancel(ctx),
 		limit: o.limit,
@@ -126,7 +123,11 @@ func newLane(ctx context.Context, o options) (*Lane, error) {
 		adm:   adm,
 		rec:   o.timeline,
 	}
-	l.ctx, l.cancel = context.WithCancelCause(ctx)
+	l.ctx, l.cancel = context.WithCancelCause(ctx) // may panic, and the timeline must not be taken then
+	if l.rec != nil && !l.rec.begin() {
+		l.cancel(nil)
+		return nil, fmt.Errorf("%w: the timeline records another lane, which has not ended", ErrOption)
+	}
 	return l, nil
 }
 
@@ -196,14 +197,17 @@ func (l *Lane) CancelCall(i int, cause error) {
 // Close says that no more calls come. It does not wait.
 func (l *Lane) Close() {
 	l.mu.Lock()
+	if !l.finished {
+		l.notice() // a cancel that came before is one, also of a lane that has nothing to do
+	}
 	l.closed = true
 	l.finish()
 }
 
 // Wait returns when the lane has ended: it was closed or cancelled and every call has had its Commit or Skip, or a hard
 // error stopped it; and no goroutine of it is left, except of an abandoned body. It returns the first hard error; else,
-// if the lane was stopped before the last call was committed, the cause: of the cancel, or the [*AbandonedError] of a
-// call that was cancelled alone; else nil. It may be called more than once.
+// if the lane was stopped before it was closed or before the last call was committed, the cause: of the cancel, or the
+// [*AbandonedError] of a call that was cancelled alone; else nil. It may be called more than once.
 func (l *Lane) Wait() error {
 	l.mu.Lock()
 	l.waited = true
