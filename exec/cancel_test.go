@@ -171,8 +171,9 @@ func TestE5NotRunNamesTheCause(t *testing.T) {
 			synctest.Wait()
 			close(approved)
 			synctest.Wait()
+			l.Close() // before the cancel, or it would be the first to notice
 			cancel(errBoom)
-			require.Equal(t, errBoom, finish(l))
+			require.Equal(t, errBoom, l.Wait())
 			for i := range 5 {
 				n := new(exec.NotRunError)
 				require.ErrorAs(t, j.find(t, i, "settled").err, &n)
