@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -50,21 +51,24 @@ func TestE5CancelBeforeClose(t *testing.T) {
 	}
 }
 
-// TestE5CloseAfterTheEnd closes lanes that a cancel and a Wait, or a hard error, have ended already.
+// TestE5CloseAfterTheEnd closes lanes that a cancel and a Wait, or a hard error, have ended already. No drain bound goes
+// off in a lane that has ended.
 func TestE5CloseAfterTheEnd(t *testing.T) {
-	l := lane(t, t.Context(), exec.Drain(time.Millisecond))
-	l.Cancel(errBoom)
-	require.ErrorIs(t, l.Wait(), errBoom)
-	require.ErrorIs(t, finish(l), errBoom)
+	synctest.Test(t, func(t *testing.T) {
+		l := lane(t, t.Context(), exec.Drain(time.Millisecond))
+		l.Cancel(errBoom)
+		require.ErrorIs(t, l.Wait(), errBoom)
+		require.ErrorIs(t, finish(l), errBoom)
 
-	j := newJournal()
-	l = lane(t, t.Context(), exec.Drain(time.Millisecond))
-	s := j.stubs(free)[0]
-	s.commit = func(context.Context) error { return errBoom }
-	submit(t, l, s)
-	require.ErrorIs(t, l.Wait(), errBoom)
-	require.ErrorIs(t, finish(l), errBoom)
-	time.Sleep(5 * time.Millisecond) // no drain bound may go off in a lane that has ended
+		j := newJournal()
+		l = lane(t, t.Context(), exec.Drain(time.Millisecond))
+		s := j.stubs(free)[0]
+		s.commit = func(context.Context) error { return errBoom }
+		submit(t, l, s)
+		require.ErrorIs(t, l.Wait(), errBoom)
+		require.ErrorIs(t, finish(l), errBoom)
+		<-time.After(5 * time.Millisecond)
+	})
 }
 
 // TestE14TimelineOfNoLane has a context fail while a lane is being made: the timeline is free for the next.

@@ -45,7 +45,7 @@
 //	P8   the claims of one call are merged, and an empty key makes it exclusive
 //	P9   keys are compared by component: lib covers lib/a and not library
 //	P10  what an unsafe call claims does not matter
-//	P11  FirstFit inverts calls in the batches that are written down, and in no smaller ones
+//	P11  FirstFit inverts calls in the batches that are written down
 //	P12  Ordered, without claims: the groups of the rolling pool
 //
 // Of admissions:
@@ -58,5 +58,5 @@
 //	A6   Keyed holds a call back only for an earlier one in conflict, or for a barrier
 //	A7   a call starts as what it is at that moment, or waits as that; Reordered names what it came too late for
 //	A8   all of it for streams: calls may be submitted at any time
-//	A9   no call waits for one that came later, unless the two conflict
+//	A9   no call waits for one that came later, unless a classification changed
 package plan
