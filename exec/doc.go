@@ -21,6 +21,8 @@
 //   - A panic or a runtime.Goexit in a body ends that call and no other.
 //   - An error in an outcome is data and cancels nobody. An error of a stage stops the lane, and the first one is
 //     what Wait returns.
+//   - With [In], bodies of different lanes do not overlap where their claims conflict. With [Shared], lanes share a bound.
+//     Neither can dead-lock, however deep lanes are nested in bodies.
 //   - No goroutine outlives Run or Wait, except that of an abandoned body.
 //   - The values of the caller's context reach every stage.
 //
@@ -38,8 +40,20 @@
 //	E8   an error in an outcome is data: it cancels nothing
 //	E9   after a hard error nothing starts or commits, and the first one is what is returned: all or nothing
 //	E10  no goroutine is left at the end, but for those of abandoned bodies
+//	E11  a body holds no permit of the shared semaphore while a lane nested in it is open
 //	E12  every stage sees the values of the caller's context
+//	E13  what conflicts is never held in a Domain at the same time by calls that are not nested in one another, what came
+//	     first is served first, and nothing dead-locks
 //	E14  a timeline says how long each call waited and for what, and the sums add up
+//
+// # Across lanes
+//
+// A [Domain] holds claims across lanes: those of several agents, of sub-agents, of a turn that is not over when the next
+// begins. Five rules keep it free of dead-locks. A call takes all of its claims at once and adds none later. It takes them
+// when its lane has admitted it and its approval is there, and waits for them without occupying the lane or a permit. It
+// keeps them until its body has returned, also when the body was abandoned, so that nothing races a body that nobody
+// waits for any more. What is nested in a body competes within the body's lease, and must be covered by it. And a body
+// has no permit of the shared semaphore while a lane is open in it.
 //
 // # How it works
 //

@@ -171,6 +171,7 @@ func (w *worker) admit(i int) bool {
 		return false
 	}
 	l.slots[i].state = admitting
+	c.what = what
 	c.ctx, c.cancel = context.WithCancelCause(l.ctx)
 	w.enter(inPrepare, i)
 	dispatch, err := c.job.Prepare(c.ctx)

@@ -16,6 +16,11 @@ var (
 	// ErrAdmission is the hard error of an [plan.Admission] that broke its contract: it offered a call that may not
 	// start, or none although nothing runs.
 	ErrAdmission = errors.New("admission broke its contract")
+	// ErrLeaseEnded is what Acquire of a [Lease] returns when nothing can be acquired of it any more: the body that holds
+	// it has returned or was abandoned.
+	ErrLeaseEnded = errors.New("lease has ended")
+	// ErrLeaseLost is the cause with which a call is cancelled whose [Lease] ran out while its body was running.
+	ErrLeaseLost = errors.New("lease was lost")
 )
 
 // A PanicError says that a caller's code panicked or called runtime.Goexit. In a Job's Run or Await it is the outcome
@@ -64,7 +69,9 @@ func (e *AbandonedError) Unwrap() error { return e.Cause }
 // A NotRunError is the outcome of a call that was prepared but whose body was never started.
 type NotRunError struct {
 	Call  int   // index of the call
-	Cause error // of the cancel; nil: its own Await returned false
+	Cause error // of the cancel, or why its Domain refused it; nil: its own Await returned false
+
+	Refused bool // it was not cancelled: its Domain refused its claims
 }
 
 // Error names the call and the cause.
@@ -75,7 +82,7 @@ func (e *NotRunError) Error() string {
 	return fmt.Sprintf("call %d: not run: %v", e.Call+1, e.Cause)
 }
 
-// Unwrap returns the cause of the cancel.
+// Unwrap returns the cause.
 func (e *NotRunError) Unwrap() error { return e.Cause }
 
 // bounded cuts a text that somebody else chose, at a rune.

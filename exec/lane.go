@@ -22,7 +22,16 @@ type Lane struct {
 	limit  int
 	drain  time.Duration // 0: no bound
 	sem    *semaphore.Weighted
-	done   chan struct{} // closed at the end, when no goroutine is left
+	name   string
+	root   Domain              // nil: none
+	domain Domain              // where claims are taken: root, or the lease of the body around
+	memory ticketed            // domain, if it is one in memory
+	shared *semaphore.Weighted // nil: none
+	outer  *hold               // of the body around; nil: none that has anything
+
+	spare    []*leased     // to be used again
+	contexts []bodyContext // not used yet
+	done     chan struct{} // closed at the end, when no goroutine is left
 
 	// What Run and Each submit instead of jobs: no stages but these, and no context for each call.
 	calls  []plan.Call
@@ -46,7 +55,7 @@ type Lane struct {
 	settling bool // somebody is in Settled
 	waking   bool // a worker was started and has not come yet
 	live     int  // workers that have not ended, without those lost in abandoned calls
-	timers   int  // drain timers of single calls that are armed or on their way
+	timers   int  // drain timers of single calls, and watches of their leases, that are armed or on their way
 
 	closed   bool // no more submissions
 	waited   bool // somebody is in Wait
@@ -63,12 +72,14 @@ type Lane struct {
 type slot struct {
 	state state
 	lost  bool  // abandoned: whoever still works on it must drop what it has
+	hold  *hold // of a body that runs; nil: it has nothing
 	call  *call // nil: of a batch, or committed
 }
 
 // A call is what a slot needs to know of a Job.
 type call struct {
 	job     Job
+	what    plan.Call       // as of its start
 	ctx     context.Context // from its admission to its outcome
 	cancel  context.CancelCauseFunc
 	cause   error // of CancelCall
@@ -83,7 +94,7 @@ const (
 	queued    state = iota // submitted
 	waiting                // known to the admission
 	admitting              // being classified for its start, or prepared
-	gated                  // in Await
+	gated                  // in Await, or waits for its claims
 	cleared                // waits for a permit, about to run
 	running
 	settled // has an outcome, and Settled is still to come or going on
@@ -122,13 +133,55 @@ func newLane(ctx context.Context, o options) (*Lane, error) {
 		done:  make(chan struct{}),
 		adm:   adm,
 		rec:   o.timeline,
+		name:  o.name,
 	}
 	l.ctx, l.cancel = context.WithCancelCause(ctx) // may panic, and the timeline must not be taken then
+	if err := l.nest(o); err != nil {
+		l.cancel(nil)
+		return nil, err
+	}
+	l.memory, _ = l.domain.(ticketed)
 	if l.rec != nil && !l.rec.begin() {
 		l.cancel(nil)
+		if l.outer != nil {
+			l.outer.close(l.done)
+		}
 		return nil, fmt.Errorf("%w: the timeline records another lane, which has not ended", ErrOption)
 	}
 	return l, nil
+}
+
+// nest has the lane take its claims, and the permits that it shares, from where it is.
+func (l *Lane) nest(o options) error {
+	l.root, l.domain, l.shared = o.domain, o.domain, o.shared
+	outer, over := pinned(l.calm)
+	if over { // and what it had there is gone
+		l.root, l.domain = ended{}, ended{}
+		return nil
+	}
+	if outer == nil {
+		return nil
+	}
+	if outer.lease != nil {
+		if o.domain != nil && o.domain != outer.root && o.domain != Domain(outer.lease) {
+			defer outer.unpin()
+			return fmt.Errorf("%w: another domain: the lane is made in the body of %v, and takes its claims from what that one has", ErrOption, outer.by)
+		}
+		l.root, l.domain = outer.root, outer.lease
+	}
+	if l.shared == nil {
+		l.shared = outer.sem
+	}
+	l.outer = outer
+	outer.open()
+	return nil
+}
+
+// An ended is the Domain of lanes that are made with the context of a body that has returned.
+type ended struct{}
+
+func (ended) Acquire(context.Context, Request) (Lease, error) {
+	return nil, fmt.Errorf("%w: the lane was made with the context of a body that has returned", ErrLeaseEnded)
 }
 
 // Submit adds jobs and returns the index of the first; the others follow. The index is the call's identity and its

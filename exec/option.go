@@ -2,7 +2,10 @@ package exec
 
 import (
 	"fmt"
+	"reflect"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"github.com/keywave-go/keywave/plan"
 )
@@ -19,6 +22,11 @@ type options struct {
 	drain    time.Duration
 	drained  bool
 	timeline *Timeline
+	name     string
+	domain   Domain
+	within   bool
+	shared   *semaphore.Weighted
+	sharing  bool
 }
 
 // Limit sets how many bodies may run at once. It must be at least 1. With 1 calls are admitted by [plan.NewSerial],
@@ -46,6 +54,30 @@ func Drain(d time.Duration) Option { return func(o *options) { o.drain, o.draine
 // records one that has not ended, another is an error.
 func Record(t *Timeline) Option { return func(o *options) { o.timeline = t } }
 
+// Name says what the lane is called where calls of other lanes wait for its own.
+func Name(name string) Option { return func(o *options) { o.name = name } }
+
+// In has every call take its claims from d while its body runs, so that it overlaps no call of another lane of d that it
+// conflicts with. A call waits for its claims after its Prepare and its Await and before its permits, on a worker, and
+// does not count against the limit meanwhile.
+//
+// The lease is in the context of the body. A lane that is made in the body, with that context, takes its claims from the
+// lease, whether it is given In or not; the Domain itself, and any other one, is out of its reach. If calls around it
+// hold claims, its own calls must be covered by them: one that is not is refused before its body, with a [*NotRunError]
+// that wraps an [*UncoveredError]; in [Run] and [Each] that is a hard error, as any other error of the Domain is.
+// A lane that is made in the body with another context knows nothing of that, and can wait for the body for ever.
+func In(d Domain) Option { return func(o *options) { o.domain, o.within = d, true } }
+
+// Shared has every call take a permit of sem, in addition to that of the lane, while its body runs: so sem bounds the
+// bodies of all lanes that share it. A lane that is made in a body, with the context of the body, shares sem too,
+// unless it is given another one.
+//
+// While such a lane is open, the body around it has no permit of sem, so that lanes nested to any depth cannot use up
+// what they wait for; when the lane has ended, the body takes one again before Wait returns, unless its context is done.
+func Shared(sem *semaphore.Weighted) Option {
+	return func(o *options) { o.shared, o.sharing = sem, true }
+}
+
 // choose applies the options to the defaults and checks them.
 func choose(opts []Option) (options, error) {
 	o := options{limit: DefaultLimit, admit: plan.NewWaves}
@@ -60,6 +92,10 @@ func choose(opts []Option) (options, error) {
 		return o, fmt.Errorf("%w: limit %d: at least one call must be able to run", ErrOption, o.limit)
 	case o.admit == nil:
 		return o, fmt.Errorf("%w: no admission: Admit needs a function such as plan.NewWaves", ErrOption)
+	case o.within && (o.domain == nil || !reflect.TypeOf(o.domain).Comparable()):
+		return o, fmt.Errorf("%w: domain %T: In needs one that can be compared, such as the pointer that NewDomain returns", ErrOption, o.domain)
+	case o.sharing && o.shared == nil:
+		return o, fmt.Errorf("%w: no semaphore: Shared needs one, such as semaphore.NewWeighted returns", ErrOption)
 	case o.drained && o.drain <= 0:
 		return o, fmt.Errorf("%w: drain %v: must be above 0; leave it out to wait without a bound", ErrOption, o.drain)
 	}

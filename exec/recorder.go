@@ -114,6 +114,26 @@ func (t *Timeline) waits(i int, kind WaitKind, full bool) {
 	t.load(full, now)
 }
 
+// claims notes that an admitted call waits for the Domain.
+func (t *Timeline) claims(i int, full bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := t.now()
+	if c := &t.calls[i]; !c.open || c.wait.For != WaitDomain {
+		t.next(c, Wait{For: WaitDomain, Call: -1}, now)
+	}
+	t.load(full, now)
+}
+
+// blocked notes what an admitted call waits for in the Domain. It is called under the Domain's lock.
+func (t *Timeline) blocked(i int, b Block) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if c := &t.calls[i]; t.busy && c.Started < 0 && c.Settled < 0 {
+		t.next(c, Wait{For: WaitDomain, Call: b.By.Call, Lane: b.By.Lane, Mine: b.Mine, Held: b.Held}, t.now())
+	}
+}
+
 // started notes that the body of call i is called.
 func (t *Timeline) started(i int) {
 	t.mu.Lock()
@@ -240,7 +260,7 @@ func (t *Timeline) close(c *track, now time.Duration) {
 func join(waits []Wait, w Wait) []Wait {
 	if n := len(waits) - 1; n >= 0 {
 		last := waits[n]
-		if last.To == w.From && last.For == w.For && last.Call == w.Call && last.Mine == w.Mine && last.Held == w.Held {
+		if last.To == w.From && last.For == w.For && last.Call == w.Call && last.Lane == w.Lane && last.Mine == w.Mine && last.Held == w.Held {
 			waits[n].To = w.To
 			return waits
 		}

@@ -115,17 +115,29 @@ func (l *Lane) join() {
 }
 
 // reap gives up the calls whose drain bound has passed.
-func (l *Lane) reap() {
+func (w *worker) reap() {
+	l := w.l
 	for len(l.lapsed) > 0 {
 		i := l.lapsed[0]
 		l.lapsed = l.lapsed[1:]
-		l.abandon(i)
+		h := l.slots[i].hold
+		if !l.abandon(i) || h == nil {
+			continue
+		}
+		h.end()
+		if _, own := h.lease.(*lease); own {
+			h.lease.Abandon()
+		} else if h.lease != nil {
+			w.enter(inAbandon, i)
+			h.lease.Abandon()
+			w.leave()
+		}
 	}
 }
 
 // abandon gives up a call whose body, or wait for somebody, has not come back. Its goroutine is none of the lane's from
-// here on.
-func (l *Lane) abandon(i int) {
+// here on. It reports whether the body was running.
+func (l *Lane) abandon(i int) bool {
 	c := l.slots[i].call
 	switch l.slots[i].state {
 	case gated: // it has done nothing yet
@@ -133,6 +145,7 @@ func (l *Lane) abandon(i int) {
 		l.live--
 		l.active++
 		l.notRun(i, c)
+		return false
 	case running:
 		l.slots[i].lost = true
 		l.live--
@@ -148,7 +161,9 @@ func (l *Lane) abandon(i int) {
 			l.ended(i, Outcome{Err: err}, EndAbandoned)
 		}
 		l.abandoned(err)
+		return true
 	}
+	return false
 }
 
 // abandoned stops the lane: what the body does from here on may not be raced. What runs goes on; what waits to run will
@@ -187,5 +202,9 @@ func (l *Lane) finish() {
 	}
 	l.mu.Unlock()
 	l.cancel(nil)
-	close(l.done)
+	if l.outer != nil {
+		l.outer.close(l.done)
+	} else {
+		close(l.done)
+	}
 }

@@ -42,9 +42,10 @@ type Span struct {
 // has more than 16 waits are those of one kind that follow one another put together, with the last of the calls.
 type Wait struct {
 	For  WaitKind
-	Call int        // the call that it waited for; below 0: none
-	Mine plan.Claim // with WaitClaim: what the waiting call wants
-	Held plan.Claim // with WaitClaim: what Call has
+	Call int        // the call that it waited for; below 0: none, or none that is known
+	Lane string     // with WaitDomain: the name of the lane whose call that is
+	Mine plan.Claim // with WaitClaim and WaitDomain: what the waiting call wants
+	Held plan.Claim // with WaitClaim and WaitDomain: what Call has; zero: it was abandoned, and might do anything
 	From time.Duration
 	To   time.Duration // if it is open, the time of the snapshot
 	Open bool          // it is still going on
@@ -65,6 +66,11 @@ func (w Wait) String() string {
 		what = "its turn in the lane"
 	case WaitApproval:
 		what = "its approval"
+	case WaitDomain:
+		what = "its claims"
+		if w.Call >= 0 {
+			what = fmt.Sprintf("%v (%s)", Caller{w.Lane, w.Call}, held(w.Held, w.Held == plan.Claim{}))
+		}
 	case WaitPermit:
 		what = "a permit"
 	case WaitCommit:
@@ -83,13 +89,14 @@ const (
 	WaitWave                     // another call, of an earlier wave
 	WaitLane                     // its turn in the lane, its Classify and its Prepare
 	WaitApproval                 // its own Await
-	WaitPermit                   // a permit: as many calls ran as the limit allows
+	WaitDomain                   // a call of another lane, on a claim
+	WaitPermit                   // a permit: as many calls ran as the limit allows, or as all lanes may that share one
 	WaitCommit                   // settled: its Settled, the commits before it, and its own
 )
 
 var waitKinds = [...]string{
 	WaitClaim: "claim", WaitBarrier: "barrier", WaitOrder: "order", WaitWave: "wave",
-	WaitLane: "lane", WaitApproval: "approval", WaitPermit: "permit", WaitCommit: "commit",
+	WaitLane: "lane", WaitApproval: "approval", WaitDomain: "domain", WaitPermit: "permit", WaitCommit: "commit",
 }
 
 // String returns the kind in a word.
@@ -108,7 +115,7 @@ const (
 	EndReturned             // its body returned
 	EndPanicked             // its body panicked or called runtime.Goexit
 	EndAbandoned            // its body did not return within the drain bound
-	EndNotRun               // prepared, but cancelled before its body, or its Await returned false
+	EndNotRun               // prepared, but cancelled before its body, or its Await or the Domain refused it
 	EndRefused              // its Prepare said no
 	EndSkipped              // cancelled before its Prepare
 )

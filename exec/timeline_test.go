@@ -330,7 +330,7 @@ func TestTimelineWords(t *testing.T) {
 	for e := exec.EndOpen; e <= exec.EndSkipped; e++ {
 		words[e.String()] = true
 	}
-	assert.Len(t, words, 15)
+	assert.Len(t, words, 16)
 	assert.Equal(t, "WaitKind(99)", exec.WaitKind(99).String())
 	assert.Equal(t, "End(99)", exec.End(99).String())
 
@@ -346,8 +346,9 @@ waiting 73ms for call 3 (order)
 waiting 73ms for call 3 (wave)
 waiting 73ms for its turn in the lane
 waiting 73ms for its approval
+waiting 73ms for call 3 of another lane (write a)
 waiting 73ms for a permit
 waiting 73ms for its commit
-waiting 73ms for WaitKind(8)
+waiting 73ms for WaitKind(9)
 `, said)
 }

@@ -1,6 +1,11 @@
 package exec
 
-import "runtime/debug"
+import (
+	"context"
+	"runtime/debug"
+
+	"golang.org/x/sync/semaphore"
+)
 
 // A worker is a goroutine that takes turns in the lane and runs bodies. It ends when it finds nothing to do.
 type worker struct {
@@ -11,6 +16,7 @@ type worker struct {
 	lost     bool        // the call that it works on was abandoned: it is no longer one of the lane's
 	in       code        // whose code it is in
 	i        int         // for which call
+	hold     *hold       // of that call, and not given back
 	fell     *PanicError // the outcome of that call, which has yet to be given it; nil: none
 }
 
@@ -22,17 +28,21 @@ const (
 	inClassify
 	inPrepare
 	inAwait
+	inAcquire
 	inRun
 	inSettled
 	inCommit
 	inSkip
 	inBody // of Run and Each
 	inEach
+	inRelease
+	inAbandon
 )
 
 var codes = [...]string{
 	inLane: "admission", inClassify: "Classify", inPrepare: "Prepare", inAwait: "Await", inRun: "Run",
 	inSettled: "Settled", inCommit: "Commit", inSkip: "Skip", inBody: "body", inEach: "commit",
+	inAcquire: "domain: Acquire", inRelease: "lease: Release", inAbandon: "lease: Abandon",
 }
 
 // work is the life of a worker; woken says that wanted asked for it.
@@ -59,7 +69,7 @@ func (w *worker) end() {
 	if w.ended {
 		return
 	}
-	heir := &worker{l: w.l, i: w.i, fell: w.fell}
+	heir := &worker{l: w.l, i: w.i, hold: w.hold, fell: w.fell}
 	go func() {
 		heir.l.mu.Lock()
 		heir.work()
@@ -70,11 +80,12 @@ func (w *worker) end() {
 func (w *worker) turns() (done bool) {
 	defer w.rescue(&done)
 	l := w.l
+	w.giveBack()
 	if w.fell != nil {
 		w.fall()
 	}
 	for !w.lost {
-		l.reap()
+		w.reap()
 		w.settle()
 		i := w.drive()
 		if i < 0 {
@@ -143,35 +154,74 @@ func (w *worker) perform(i int) {
 			return
 		}
 	}
-	// Claims that are shared with other lanes are taken here: after every approval, before the permit. They are given
-	// back where the permit is.
-	if !l.sem.TryAcquire(1) && !w.permit(i, c) {
+	ctx := l.ctx
+	if c != nil {
+		ctx = c.ctx
+	}
+	if l.domain != nil || l.shared != nil {
+		var h *hold
+		h, ctx = l.newHold(i, ctx)
+		w.hold = h
+		if l.domain != nil && !w.claim(i, c, h) {
+			return
+		}
+	}
+	if !w.permits(i, ctx) {
+		l.notRun(i, c)
+		w.giveBack()
 		return
 	}
 	if l.halted(c) {
 		l.sem.Release(1)
 		l.notRun(i, c)
+		w.giveBack()
 		return
 	}
-	l.slots[i].state = running
+	l.slots[i].state, l.slots[i].hold = running, w.hold
 	if l.rec != nil {
 		l.rec.started(i)
 	}
+	var o Outcome
 	if c == nil {
 		w.enter(inBody, i)
-		err := l.body(l.ctx, i)
-		w.leave()
-		if w.came(i) {
-			l.bodyEnded(i, EndReturned, err)
-		}
-		return
+		o.Err = l.body(ctx, i)
+	} else {
+		w.enter(inRun, i)
+		o = c.job.Run(ctx)
 	}
-	w.enter(inRun, i)
-	o := c.job.Run(c.ctx)
+	h := w.hold
+	if h != nil {
+		w.in = inRelease
+		h.giveBack()
+	}
 	w.leave()
-	if w.came(i) {
+	if h != nil {
+		w.hold = nil
+		l.reuse(h)
+	}
+	switch {
+	case !w.came(i):
+	case c == nil:
+		l.bodyEnded(i, EndReturned, o.Err)
+	default:
 		l.ended(i, o, EndReturned)
 	}
+}
+
+// giveBack gives back what the worker's call has of its Domain and the shared semaphore, if it has anything.
+func (w *worker) giveBack() {
+	h := w.hold
+	if h == nil {
+		return
+	}
+	if h.line == nil && h.lease != nil {
+		w.enter(inRelease, w.i)
+		h.giveBack()
+		w.leave()
+	} else {
+		h.giveBack()
+	}
+	w.hold = nil
 }
 
 // came takes back the permit of a body that returned, and says whether anybody still wants to know.
@@ -180,6 +230,7 @@ func (w *worker) came(i int) bool {
 		w.lost = true
 		return false
 	}
+	w.l.slots[i].hold = nil
 	w.l.sem.Release(1)
 	return true
 }
@@ -212,18 +263,35 @@ func (w *worker) await(i int, c *call, gate Waiter) bool {
 	return true
 }
 
-// permit waits for a permit. It happens only where calls came back from Await to a lane that had gone on without them.
-func (w *worker) permit(i int, c *call) bool {
+// permits takes a permit of the lane and one of the shared semaphore, or none.
+func (w *worker) permits(i int, ctx context.Context) bool {
+	l := w.l
+	// The lane has none left only where calls came back from a wait to a lane that had gone on without them.
+	if !l.sem.TryAcquire(1) && !w.permit(i, ctx, l.sem) {
+		return false
+	}
+	if l.shared == nil {
+		return true
+	}
+	if !l.shared.TryAcquire(1) && !w.permit(i, ctx, l.shared) {
+		l.sem.Release(1)
+		return false
+	}
+	w.hold.mu.Lock()
+	w.hold.permit.took()
+	w.hold.mu.Unlock()
+	return true
+}
+
+// permit waits for a permit.
+func (w *worker) permit(i int, ctx context.Context, sem *semaphore.Weighted) bool {
 	l := w.l
 	if l.rec != nil {
 		l.rec.waits(i, WaitPermit, l.full())
 	}
 	l.wake()
-	err := l.sem.Acquire(c.ctx, 1)
+	err := sem.Acquire(ctx, 1)
 	l.mu.Lock()
-	if err != nil {
-		l.notRun(i, c)
-	}
 	return err == nil
 }
 
@@ -247,6 +315,11 @@ func (w *worker) rescue(done *bool) {
 	switch in {
 	case inRun, inBody, inAwait:
 		w.fell = err
+	case inAcquire, inRelease:
+		w.fell = err
+		if !l.slots[i].lost {
+			l.fail(err)
+		}
 	case inSettled:
 		w.settled(i)
 		l.fail(err)
@@ -254,7 +327,7 @@ func (w *worker) rescue(done *bool) {
 		l.fail(err)
 		if w.settling { // it had not told anybody yet
 			l.settling, w.settling = false, false
-		} else if i >= 0 {
+		} else if i >= 0 && w.fell == nil {
 			w.unhand(i)
 		}
 	default:
@@ -269,14 +342,12 @@ func (w *worker) fall() {
 	s := &l.slots[i]
 	if s.state == gated && !s.lost {
 		l.active++
-		l.ended(i, Outcome{Err: err}, EndPanicked)
+	} else if !w.came(i) {
 		return
 	}
-	switch batch := s.call == nil; {
-	case !w.came(i):
-	case batch:
+	if s.call == nil {
 		l.bodyEnded(i, EndPanicked, err)
-	default:
+	} else {
 		l.ended(i, Outcome{Err: err}, EndPanicked)
 	}
 }

@@ -77,6 +77,8 @@ func (j *Job) Settled(_ context.Context, o exec.Outcome) error {
 		j.Result = panicked(name, what)
 	case errors.As(o.Err, &lost):
 		j.Result = abandoned(name, lost.Cause)
+	case errors.As(o.Err, &notStart) && notStart.Refused:
+		j.Result = unclaimed(name, notStart.Cause)
 	case errors.As(o.Err, &notStart):
 		j.Result = notRun(name, notStart.Cause)
 	case o.Err != nil:

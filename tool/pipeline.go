@@ -164,6 +164,10 @@ func notRun(name string, cause error) Result {
 	return coded(AbortedBeforeDispatch, "%s was not run: it was cancelled before it started (%s). Nothing was done.", named(name), reason(cause))
 }
 
+func unclaimed(name string, cause error) Result {
+	return coded(Denied, "%s was not run: it could not have what it claims (%s). Nothing was done.", named(name), reason(cause))
+}
+
 func aborted(name string, cause error, own Result) Result {
 	r := coded(Aborted, "%s was cancelled while it ran (%s). Its effect may have happened, wholly or in part. %s", named(name), reason(cause), check)
 	if len(own.Content) > 0 {

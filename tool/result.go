@@ -21,7 +21,7 @@ type Code string
 const (
 	UnknownTool           Code = "UNKNOWN_TOOL"            // no tool of that name is registered
 	InvalidArgs           Code = "INVALID_ARGS"            // the arguments are not JSON, or not what the tool takes
-	Denied                Code = "DENIED"                  // a host's policy or guard said no
+	Denied                Code = "DENIED"                  // a host's policy or guard said no, or its claims were refused: see exec.In
 	ApprovalRejected      Code = "APPROVAL_REJECTED"       // a host's approval: whoever was asked said no
 	ApprovalTimeout       Code = "APPROVAL_TIMEOUT"        // a host's approval: nobody answered in time
 	ApprovalCancelled     Code = "APPROVAL_CANCELLED"      // a host's approval: cancelled before there was an answer

@@ -1,0 +1,396 @@
+package exec
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"hash/maphash"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/keywave-go/keywave/plan"
+)
+
+// A MemoryDomain is a [Domain] for the lanes of one process. The zero MemoryDomain is ready; it must not be copied.
+// All its methods, and those of its leases, are safe for concurrent use and wait for nothing, but for Acquire.
+//
+// A step costs time linear in the claims of its request, however many wait; with trees, linear in the components of their
+// keys. It keeps nothing of leases that have ended.
+type MemoryDomain struct {
+	mu    sync.Mutex
+	clock uint64 // the last ticket
+	seed  maphash.Seed
+	root  scope
+}
+
+var (
+	_ ticketed = (*MemoryDomain)(nil)
+	_ ticketed = (*lease)(nil)
+	_ Lease    = (*lease)(nil)
+)
+
+// NewDomain returns an empty Domain in memory.
+func NewDomain() *MemoryDomain { return new(MemoryDomain) }
+
+// Acquire implements [Domain]. Its leases never run out.
+func (d *MemoryDomain) Acquire(ctx context.Context, r Request) (Lease, error) {
+	return acquire(ctx, d, r)
+}
+
+// Acquire implements [Domain], for what competes within the lease.
+func (l *lease) Acquire(ctx context.Context, r Request) (Lease, error) { return acquire(ctx, l, r) }
+
+// A ticketed Domain can put a request in line without waiting. A lane does so while it has the call in hand: its calls
+// are then in line in the order in which it admitted them.
+type ticketed interface {
+	Domain
+	enter(l *lease, r Request) error // l is fresh
+}
+
+func acquire(ctx context.Context, d ticketed, r Request) (Lease, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	l := new(lease)
+	if err := d.enter(l, r); err != nil {
+		return nil, err
+	}
+	if err := l.wait(ctx); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+func (d *MemoryDomain) enter(l *lease, r Request) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.root.d == nil { // later it is read without the lock
+		d.root.d = d
+	}
+	d.root.enter(l, nil, r)
+	return nil
+}
+
+func (l *lease) enter(kid *lease, r Request) error {
+	d := l.scope.d
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if l.closed {
+		return l.shutError()
+	}
+	s := l.inside()
+	if s.holder != nil {
+		if c, missing := s.cover.missing(r.Claims); missing {
+			return &UncoveredError{Claim: c, Holder: s.holder.by, Held: slices.Clone(s.holder.claims)}
+		}
+	}
+	s.enter(kid, l, r)
+	return nil
+}
+
+// A lease is a request on its way: it waits, is granted, and ends when it was released and all within it has ended.
+type lease struct {
+	by     Caller
+	claims []plan.Claim
+
+	// Where it competes.
+	scope      *scope
+	ticket     uint64
+	places     []place // one for each claim and, with trees, each component of its key
+	lack       int     // how many of them are not granted, plus one if an abandoned lease stands before it
+	prev, next *lease  // in scope
+
+	// What it is nested in, and what is nested in it.
+	in    *lease // the lease that it was acquired of; nil: the Domain
+	own   *scope // where what is nested in it competes, if it has claims; nil: nothing was yet
+	kids  *lease // the last that was acquired of it and has not ended
+	older *lease // among its siblings
+	newer *lease
+
+	marks
+	wards     []*lease      // who was told that it is in their way
+	gone      chan struct{} // closed when it has ended; nil: nobody asked
+	abandoned *time.Time    // nil: it was not
+	pending   *pending      // nil: it was granted at once
+
+	oneClaim [1]plan.Claim // so that the usual lease is one piece of memory
+	onePlace [1]place
+}
+
+type marks struct {
+	exclusive bool
+	granted   bool
+	released  bool
+	closed    bool // nothing is acquired of it any more
+	barred    bool // an abandoned lease stands before it
+	zombie    bool // it stands before others, abandoned
+	left      bool // it has ended
+}
+
+// A pending is what only a lease has that had to wait.
+type pending struct {
+	done    chan struct{} // closed when it does not wait any more
+	err     error         // why it was not granted
+	blocked func(Block)
+	near    *lease // what that was told last
+	told    int    // how often
+}
+
+// wait waits until an entered lease is granted.
+func (l *lease) wait(ctx context.Context) error {
+	if l.pending == nil {
+		return nil
+	}
+	select {
+	case <-l.pending.done:
+		return l.pending.err
+	case <-ctx.Done():
+	}
+	d := l.scope.d
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case l.pending.err != nil:
+		return l.pending.err
+	case l.granted: // too late, so nobody has seen it
+		l.release()
+	default:
+		l.refuse(context.Cause(ctx))
+	}
+	return context.Cause(ctx)
+}
+
+// Release implements [Lease].
+func (l *lease) Release() {
+	d := l.scope.d
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	l.release()
+}
+
+// Abandon implements [Lease].
+func (l *lease) Abandon() {
+	d := l.scope.d
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if l.released || l.abandoned != nil {
+		return
+	}
+	now := time.Now()
+	l.abandoned = &now
+	l.shut()
+	if l.exclusive && len(l.claims) == 0 {
+		l.scope.bar(l)
+	}
+}
+
+// Token implements [Lease].
+func (l *lease) Token() uint64 {
+	for l.scope.holder != nil {
+		l = l.scope.holder
+	}
+	return l.ticket
+}
+
+// Lost implements [Lease].
+func (l *lease) Lost() <-chan struct{} { return nil }
+
+// The methods below are called with the Domain's lock held.
+
+// inside returns the scope in which what is acquired of l competes.
+func (l *lease) inside() *scope {
+	if len(l.claims) == 0 {
+		return l.scope
+	}
+	if l.own == nil {
+		l.own = &scope{d: l.scope.d, holder: l}
+		l.own.cover.add(l.claims)
+	}
+	return l.own
+}
+
+// shutError says why nothing is acquired of l any more.
+func (l *lease) shutError() error {
+	if l.released {
+		return fmt.Errorf("%w: the body of %v has returned", ErrLeaseEnded, l.by)
+	}
+	return fmt.Errorf("%w: %v was abandoned, or a call around it: nothing more starts within it", ErrLeaseEnded, l.by)
+}
+
+func (l *lease) release() {
+	if l.released {
+		return
+	}
+	l.released, l.closed = true, true
+	for kid := l.kids; kid != nil; {
+		next := kid.older
+		if !kid.granted {
+			kid.refuse(l.shutError())
+		}
+		kid = next
+	}
+	for l != nil && l.released && l.kids == nil {
+		l.leave()
+		l.left = true
+		if l.gone != nil {
+			close(l.gone)
+		}
+		l = l.in // which may have waited for this one to end
+	}
+}
+
+// refuse ends the wait of a lease that was not granted. What it was acquired of has not been released, so that ends
+// nothing else.
+func (l *lease) refuse(err error) {
+	l.pending.err = err
+	l.leave()
+	close(l.pending.done)
+}
+
+// shut keeps l, and all within it, from starting anything more.
+func (l *lease) shut() {
+	l.closed = true
+	for kid := l.kids; kid != nil; {
+		next := kid.older
+		if kid.granted {
+			kid.shut()
+		} else {
+			kid.refuse(l.shutError())
+		}
+		kid = next
+	}
+}
+
+// leave takes l out of everything.
+func (l *lease) leave() {
+	if p := l.in; p != nil {
+		if l.newer != nil {
+			l.newer.older = l.older
+		} else {
+			p.kids = l.older
+		}
+		if l.older != nil {
+			l.older.newer = l.newer
+		}
+	}
+	l.scope.leave(l)
+	for _, w := range l.wards {
+		if w.pending.near == l && w.waiting() {
+			w.explain(w.front())
+		}
+	}
+	l.wards = nil
+}
+
+// fresh makes a lease that has ended as if it were new, where enter does not. Nobody may have it in hand.
+func (l *lease) fresh() {
+	l.marks = marks{}
+	l.own, l.older, l.newer, l.gone, l.abandoned = nil, nil, nil, nil, nil
+}
+
+func (l *lease) waiting() bool { return !l.granted && l.pending.err == nil }
+
+// explain tells a request what is in its way.
+func (l *lease) explain(b Block, near *lease) {
+	const most = 17
+	p := l.pending
+	if p.blocked == nil || p.told == most {
+		return
+	}
+	p.told++
+	p.near = near
+	if len(near.wards) == cap(near.wards) { // before they take more room
+		near.wards = slices.DeleteFunc(near.wards, func(w *lease) bool { return w.pending.near != near || !w.waiting() })
+	}
+	near.wards = append(near.wards, l)
+	p.blocked(b)
+}
+
+// front finds what is in the way of a waiting lease: of all that is, what came first.
+func (l *lease) front() (Block, *lease) {
+	if l.barred {
+		z := l.scope.zombies[0]
+		return Block{Who: l.by, By: z.by, Abandoned: true}, z
+	}
+	var mine, his *place
+	for i := range l.places {
+		p := &l.places[i]
+		for _, m := range against[p.mode] {
+			if h := p.node.queues[m].head; h != nil && h.of.ticket < l.ticket && (his == nil || h.of.ticket < his.of.ticket) {
+				mine, his = p, h
+			}
+		}
+	}
+	return blockOf(mine, his)
+}
+
+// blockOf describes that one place waits for another.
+func blockOf(mine, his *place) (Block, *lease) {
+	l, h := mine.of, his.of
+	return Block{Who: l.by, Mine: l.claims[mine.claim], By: h.by, Held: h.claims[his.claim], Abandoned: h.abandoned != nil}, h
+}
+
+// A Hold is a lease of a [MemoryDomain] that was granted and has not ended.
+type Hold struct {
+	By        Caller
+	Claims    []plan.Claim
+	Token     uint64
+	Abandoned time.Time       // when it was given up, although its body runs; zero: it was not
+	Ended     <-chan struct{} // closed when the lease has ended
+}
+
+// Holds lists the leases that were granted and have not ended, also those within others, in the order of their requests.
+// Those whose Abandoned is set belong to bodies that have not returned although nobody waits for them any more.
+func (d *MemoryDomain) Holds() []Hold {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var holds []Hold
+	for _, l := range d.all() {
+		if !l.granted {
+			continue
+		}
+		if l.gone == nil {
+			l.gone = make(chan struct{})
+		}
+		h := Hold{By: l.by, Claims: slices.Clone(l.claims), Token: l.Token(), Ended: l.gone}
+		if l.abandoned != nil {
+			h.Abandoned = *l.abandoned
+		}
+		holds = append(holds, h)
+	}
+	return holds
+}
+
+// Blocked lists the requests that wait, in the order in which they came, and for each the first of those that are in
+// its way.
+func (d *MemoryDomain) Blocked() []Block {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var blocks []Block
+	for _, l := range d.all() {
+		if !l.granted {
+			b, _ := l.front()
+			blocks = append(blocks, b)
+		}
+	}
+	return blocks
+}
+
+// all returns every lease that has not ended, in the order of the tickets.
+func (d *MemoryDomain) all() []*lease {
+	scopes := []*scope{&d.root}
+	var all []*lease
+	for len(scopes) > 0 {
+		s := scopes[0]
+		scopes = scopes[1:]
+		for l := s.first; l != nil; l = l.next {
+			all = append(all, l)
+			if l.own != nil {
+				scopes = append(scopes, l.own)
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b *lease) int { return cmp.Compare(a.ticket, b.ticket) })
+	return all
+}
