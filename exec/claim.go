@@ -58,7 +58,8 @@ func (w *worker) claim(i int, c *call, h *hold) bool {
 		return false
 	}
 	if lost != nil {
-		h.over, h.watched = make(chan struct{}), true
+		h.over = make(chan struct{})
+		h.reach(h.use) // so that the end of the body closes over
 		l.timers++
 		go l.watchLease(i, c, lost, h.over)
 	}

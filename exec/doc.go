@@ -40,7 +40,8 @@
 //	E8   an error in an outcome is data: it cancels nothing
 //	E9   after a hard error nothing starts or commits, and the first one is what is returned: all or nothing
 //	E10  no goroutine is left at the end, but for those of abandoned bodies
-//	E11  a body holds no permit of the shared semaphore while a lane nested in it is open
+//	E11  a body holds no permit while a lane nested in it is open: none of the shared semaphore, and, in a Domain, none of
+//	     its lane that a call with claims waits for
 //	E12  every stage sees the values of the caller's context
 //	E13  what conflicts is never held in a Domain at the same time by calls that are not nested in one another, what came
 //	     first is served first, and nothing dead-locks
@@ -53,7 +54,7 @@
 // when its lane has admitted it and its approval is there, and waits for them without occupying the lane or a permit. It
 // keeps them until its body has returned, also when the body was abandoned, so that nothing races a body that nobody
 // waits for any more. What is nested in a body competes within the body's lease, and must be covered by it. And a body
-// has no permit of the shared semaphore while a lane is open in it.
+// has no permit while a lane is open in it, neither of the shared semaphore nor of its own lane.
 //
 // # How it works
 //

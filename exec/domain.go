@@ -137,12 +137,8 @@ func (e *UncoveredError) Error() string {
 // Token returns the fencing token of the call whose body was given ctx, to be handed on to a store that refuses a writer
 // whose token is lower than one that it has seen. It is false for a ctx that is of no call in a [Domain].
 func Token(ctx context.Context) (token uint64, ok bool) {
-	h, _ := pinned(ctx)
-	if h == nil {
-		return 0, false
-	}
-	defer h.unpin()
-	if h.lease == nil {
+	h, _ := holdOf(ctx)
+	if h == nil || h.lease == nil {
 		return 0, false
 	}
 	return h.lease.Token(), true

@@ -8,29 +8,26 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// A hold is what a call has while its body runs in a lane with a Domain or a shared semaphore: a lease, and a permit of
-// the semaphore. The context of the body leads to it, because lanes that are made in the body need it.
+// A hold is what a call has while its body runs in a lane with a Domain or a shared semaphore: a lease, and permits. The
+// context of the body leads to it, because lanes that are made in the body need it.
 type hold struct {
 	ctx     context.Context // of the call
 	by      Caller
-	root    Domain // that the lease comes from, by itself or by those around it
-	lease   Lease  // nil: no Domain, or not yet
-	line    *lease // of a MemoryDomain: where the call stands in line; nil: another Domain
-	sem     *semaphore.Weighted
-	both    *leased // what it is part of; nil: there is no line
-	back    bool    // the body has returned, and what it had was given back
-	watched bool    // somebody watches the lease
-
-	// How many lanes that are made in the body have not ended, and above pins, how often the hold was used again.
-	uses atomic.Uint64
+	root    Domain              // that the lease comes from, by itself or by those around it
+	lease   Lease               // nil: no Domain, or not yet
+	line    *lease              // of a MemoryDomain: where the call stands in line; nil: another Domain
+	both    *leased             // what it is part of; nil: there is no line
+	own     *semaphore.Weighted // of the lane; nil: it has no Domain, and its permits are not for the body to give back
+	shared  *semaphore.Weighted // nil: none
+	back    bool                // the body has returned, and what it had was given back
+	use     uint64              // which use this is
+	present atomic.Uint64       // which use it is at, and in the lowest bit whether somebody else has got at that
 
 	mu     sync.Mutex
-	over   chan struct{} // closed when the body has returned or was abandoned, for who watches the lease; nil: nobody does
 	permit permit
-	taking context.CancelFunc // stops who waits to take the permit again; nil: nobody does
+	taking context.CancelFunc // stops who waits to take the permits again; nil: nobody does
+	over   chan struct{}      // closed when the body has returned or was abandoned, for who watches the lease; nil: nobody does
 }
-
-const pins = 32 // bits
 
 // A bodyContext is the context of a body that has a hold. Unlike that it is not used again: who keeps the context after
 // the body has returned must not find the hold of another.
@@ -50,50 +47,59 @@ func (b *bodyContext) Value(key any) any {
 	return b.Context.Value(key)
 }
 
-// pinned returns the innermost hold of a context, which is kept from being used again until unpin. Of a body that has
-// returned there may be none any more: then over is true.
-func pinned(ctx context.Context) (h *hold, over bool) {
+// holdOf returns the innermost hold of a context, which will not be used again. Of a body that has returned there may be
+// none any more: then over is true.
+func holdOf(ctx context.Context) (h *hold, over bool) {
 	b, ok := ctx.Value(holdKey{}).(*bodyContext)
 	if !ok {
 		return nil, false
 	}
+	if !b.hold.reach(b.use) {
+		return nil, true
+	}
+	return b.hold, false
+}
+
+// reach keeps a hold from being used again, unless that has happened.
+func (h *hold) reach(use uint64) bool {
 	for {
-		n := b.hold.uses.Load()
-		if n>>pins != b.use {
-			return nil, true
+		n := h.present.Load()
+		if n>>1 != use {
+			return false
 		}
-		if b.hold.uses.CompareAndSwap(n, n+1) {
-			return b.hold, false
+		if h.present.CompareAndSwap(n, n|1) {
+			return true
 		}
 	}
 }
 
-func (h *hold) unpin() { h.uses.Add(^uint64(0)) }
+// retire ends the use of a hold, unless somebody else has got at it.
+func (h *hold) retire() bool { return h.present.CompareAndSwap(h.use<<1, (h.use+1)<<1) }
 
-// A permit is the state of one body's permit of the shared semaphore. The body gives it back while a lane is open that is
-// nested in it, however many there are and whatever they wait for: if it kept the permit, the lanes could be waiting for
-// that. Its methods say what is to be done with the semaphore.
+// A permit is the state of one body's permits, of the shared semaphore and of the lane. The body gives them back while a
+// lane is open that is nested in it, however many there are and whatever they wait for: that could be for the claims of a
+// call that waits for a permit. Its methods say what is to be done with the semaphores.
 type permit struct {
-	held  bool // the body has it
+	held  bool // the body has them
 	lanes int  // open ones, nested in the body
 	over  bool // the body has returned or was abandoned
 }
 
-// opens notes that a nested lane opens, and reports whether the permit is to be given back.
+// opens notes that a nested lane opens, and reports whether the permits are to be given back.
 func (p *permit) opens() (give bool) {
 	p.lanes++
 	give, p.held = p.held, false
 	return give
 }
 
-// closes notes that a nested lane has ended, and reports whether the permit is to be taken again.
+// closes notes that a nested lane has ended, and reports whether the permits are to be taken again.
 func (p *permit) closes() (take bool) {
 	p.lanes--
 	return p.lanes == 0 && !p.over
 }
 
-// took notes that a permit was taken, for the start or after closes, and reports whether it is to be given back, since
-// meanwhile another lane was opened, another permit came, or the body has returned.
+// took notes that permits were taken after closes, and reports whether they are to be given back, since meanwhile another
+// lane was opened, others were taken, or the body has returned.
 func (p *permit) took() (give bool) {
 	if p.lanes > 0 || p.held || p.over {
 		return true
@@ -111,52 +117,70 @@ func (p *permit) ends() (give bool) {
 
 // open is called when a lane is made in the body.
 func (h *hold) open() {
-	if h.sem == nil {
-		return
-	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.permit.opens() {
-		h.sem.Release(1)
+		h.give()
 	}
 	h.stopTaking()
 }
 
-// close is called when that lane has ended. It closes done when the body has its permit again, or need not have it.
+// close is called when that lane has ended. It closes done when the body has its permits again, or need not have them.
 func (h *hold) close(done chan struct{}) {
-	defer h.unpin()
-	if h.sem == nil {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.permit.closes() || h.ctx.Err() != nil {
 		close(done)
 		return
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	switch {
-	case !h.permit.closes() || h.ctx.Err() != nil:
-		close(done)
-	case h.sem.TryAcquire(1):
+	own := h.own == nil || h.own.TryAcquire(1)
+	if own && (h.shared == nil || h.shared.TryAcquire(1)) {
 		h.took()
 		close(done)
-	default:
-		ctx, cancel := context.WithCancel(h.ctx)
-		h.taking = cancel
-		go func() {
-			defer close(done)
-			defer cancel()
-			if h.sem.Acquire(ctx, 1) == nil {
-				h.mu.Lock()
-				defer h.mu.Unlock()
-				h.took()
-			}
-		}()
+		return
+	}
+	ctx, cancel := context.WithCancel(h.ctx)
+	h.taking = cancel
+	go func() {
+		defer close(done)
+		defer cancel()
+		if h.take(ctx, own) {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			h.took()
+		}
+	}()
+}
+
+// take waits for the permits, in the order in which a call takes them that is about to start. It may have that of the lane.
+func (h *hold) take(ctx context.Context, own bool) bool {
+	if !own && h.own.Acquire(ctx, 1) != nil {
+		return false
+	}
+	if h.shared != nil && h.shared.Acquire(ctx, 1) != nil {
+		if h.own != nil {
+			h.own.Release(1)
+		}
+		return false
+	}
+	return true
+}
+
+// give gives the permits back.
+func (h *hold) give() {
+	if h.shared != nil {
+		h.shared.Release(1)
+	}
+	if h.own != nil {
+		h.own.Release(1)
 	}
 }
 
 func (h *hold) took() {
 	if h.permit.took() {
-		h.sem.Release(1)
+		h.give()
 	} else {
-		h.stopTaking() // one is enough
+		h.stopTaking() // once is enough
 	}
 }
 
@@ -169,13 +193,10 @@ func (h *hold) stopTaking() {
 
 // end is called when the body has returned or was abandoned, perhaps both.
 func (h *hold) end() {
-	if h.sem == nil && !h.watched {
-		return
-	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.permit.ends() {
-		h.sem.Release(1)
+		h.give()
 	}
 	h.stopTaking()
 	if h.over != nil {
@@ -190,14 +211,18 @@ func (h *hold) giveBack() {
 		return
 	}
 	h.back = true
-	h.end()
+	if !h.retire() {
+		h.end()
+	} else if h.permit.held { // nobody else has changed that
+		h.give()
+	}
 	if h.lease != nil {
 		h.lease.Release()
 	}
 }
 
-// A leased is a hold with its lease of a MemoryDomain, and with a context. A lane uses them again: that saves it more than
-// all else that it does for a call in a Domain.
+// A leased is a hold with its lease of a MemoryDomain. A lane uses them again, because to make them costs it more than all
+// else that it does for a call in a Domain.
 type leased struct {
 	hold  hold
 	lease lease
@@ -214,30 +239,28 @@ func (l *Lane) newHold(i int, ctx context.Context) (*hold, context.Context) {
 	} else {
 		both := new(leased)
 		h = &both.hold
-		h.line = &both.lease
-		h.both = both
+		h.both, h.line = both, &both.lease
 	}
-	h.ctx, h.by, h.root, h.sem = ctx, Caller{l.name, i}, l.root, l.shared
+	h.ctx, h.by, h.root, h.shared = ctx, Caller{l.name, i}, l.root, l.shared
+	if l.domain != nil {
+		h.own = l.sem
+	}
 	if len(l.contexts) == 0 {
 		l.contexts = make([]bodyContext, max(1, min(32, len(l.slots)-i)))
 	}
 	b := &l.contexts[0]
 	l.contexts = l.contexts[1:]
-	*b = bodyContext{ctx, h, h.uses.Load() >> pins}
+	*b = bodyContext{ctx, h, h.use}
 	return h, b
 }
 
-// reuse keeps a hold for another call, if nobody can have it in hand any more: it was given back, no lane that was made
-// in the body is open, and no lease that was taken in it is left.
+// reuse keeps a hold that was given back for another call, if nobody can have got at it nor at the lease.
 func (l *Lane) reuse(h *hold) {
 	const most = 64
-	n := h.uses.Load() >> pins
-	if h.both == nil || h.sem != nil || !h.line.left || h.line.pending != nil || h.line.abandoned != nil || len(l.spare) == most {
+	if h.both == nil || h.present.Load()>>1 == h.use || !h.line.fresh() || len(l.spare) == most {
 		return
 	}
-	if h.uses.CompareAndSwap(n<<pins, (n+1)<<pins) {
-		h.line.fresh()
-		h.back, h.lease = false, nil
-		l.spare = append(l.spare, h.both)
-	}
+	h.use++
+	h.back, h.lease, h.permit = false, nil, permit{}
+	l.spare = append(l.spare, h.both)
 }

@@ -154,7 +154,7 @@ func newLane(ctx context.Context, o options) (*Lane, error) {
 // nest has the lane take its claims, and the permits that it shares, from where it is.
 func (l *Lane) nest(o options) error {
 	l.root, l.domain, l.shared = o.domain, o.domain, o.shared
-	outer, over := pinned(l.calm)
+	outer, over := holdOf(l.calm)
 	if over { // and what it had there is gone
 		l.root, l.domain = ended{}, ended{}
 		return nil
@@ -164,13 +164,12 @@ func (l *Lane) nest(o options) error {
 	}
 	if outer.lease != nil {
 		if o.domain != nil && o.domain != outer.root && o.domain != Domain(outer.lease) {
-			defer outer.unpin()
 			return fmt.Errorf("%w: another domain: the lane is made in the body of %v, and takes its claims from what that one has", ErrOption, outer.by)
 		}
 		l.root, l.domain = outer.root, outer.lease
 	}
 	if l.shared == nil {
-		l.shared = outer.sem
+		l.shared = outer.shared
 	}
 	l.outer = outer
 	outer.open()

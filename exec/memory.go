@@ -283,10 +283,15 @@ func (l *lease) leave() {
 	l.wards = nil
 }
 
-// fresh makes a lease that has ended as if it were new, where enter does not. Nobody may have it in hand.
-func (l *lease) fresh() {
+// fresh makes l as if it were new, where enter does not, if it can: l has ended, and nobody has it in hand. One that waited
+// may still be among the wards of another.
+func (l *lease) fresh() bool {
+	if !l.left || l.pending != nil || l.abandoned != nil {
+		return false
+	}
 	l.marks = marks{}
-	l.own, l.older, l.newer, l.gone, l.abandoned = nil, nil, nil, nil, nil
+	l.own, l.older, l.newer, l.gone = nil, nil, nil, nil
+	return true
 }
 
 func (l *lease) waiting() bool { return !l.granted && l.pending.err == nil }

@@ -31,6 +31,9 @@ type options struct {
 
 // Limit sets how many bodies may run at once. It must be at least 1. With 1 calls are admitted by [plan.NewSerial],
 // whatever [Admit] says.
+//
+// In a lane with a Domain, a body in which a lane is open lends its place to calls that come back from the wait for their
+// claims, because it may be waiting for what they have; new calls do not get it.
 func Limit(n int) Option { return func(o *options) { o.limit = n } }
 
 // Admit sets what says which call may start: one of [plan.NewWaves], which is the default, [plan.NewFirstFit],
@@ -74,6 +77,7 @@ func In(d Domain) Option { return func(o *options) { o.domain, o.within = d, tru
 //
 // While such a lane is open, the body around it has no permit of sem, so that lanes nested to any depth cannot use up
 // what they wait for; when the lane has ended, the body takes one again before Wait returns, unless its context is done.
+// A body that opens a lane should therefore do nothing but wait for it.
 func Shared(sem *semaphore.Weighted) Option {
 	return func(o *options) { o.shared, o.sharing = sem, true }
 }

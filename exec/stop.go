@@ -121,7 +121,7 @@ func (w *worker) reap() {
 		i := l.lapsed[0]
 		l.lapsed = l.lapsed[1:]
 		h := l.slots[i].hold
-		if !l.abandon(i) || h == nil {
+		if !l.abandon(i) || h == nil || !h.reach(h.use) { // the last: it has just returned
 			continue
 		}
 		h.end()
@@ -149,7 +149,7 @@ func (l *Lane) abandon(i int) bool {
 	case running:
 		l.slots[i].lost = true
 		l.live--
-		l.sem.Release(1)
+		l.freed(i)
 		cause := context.Cause(l.ctx)
 		if c != nil {
 			cause = context.Cause(c.ctx)

@@ -171,13 +171,16 @@ func (w *worker) perform(i int) {
 		w.giveBack()
 		return
 	}
+	if w.hold != nil {
+		l.slots[i].hold, w.hold.permit.held = w.hold, true
+	}
 	if l.halted(c) {
-		l.sem.Release(1)
+		l.freed(i)
 		l.notRun(i, c)
 		w.giveBack()
 		return
 	}
-	l.slots[i].state, l.slots[i].hold = running, w.hold
+	l.slots[i].state = running
 	if l.rec != nil {
 		l.rec.started(i)
 	}
@@ -230,9 +233,17 @@ func (w *worker) came(i int) bool {
 		w.lost = true
 		return false
 	}
-	w.l.slots[i].hold = nil
-	w.l.sem.Release(1)
+	w.l.freed(i)
 	return true
+}
+
+// freed gives back the permit of a call that is not running any more, unless that is for its hold to do.
+func (l *Lane) freed(i int) {
+	h := l.slots[i].hold
+	l.slots[i].hold = nil
+	if h == nil || h.own == nil {
+		l.sem.Release(1)
+	}
 }
 
 // await lets a call wait for somebody and reports whether it may run. Meanwhile it does not count against the limit.
@@ -270,16 +281,10 @@ func (w *worker) permits(i int, ctx context.Context) bool {
 	if !l.sem.TryAcquire(1) && !w.permit(i, ctx, l.sem) {
 		return false
 	}
-	if l.shared == nil {
-		return true
-	}
-	if !l.shared.TryAcquire(1) && !w.permit(i, ctx, l.shared) {
+	if l.shared != nil && !l.shared.TryAcquire(1) && !w.permit(i, ctx, l.shared) {
 		l.sem.Release(1)
 		return false
 	}
-	w.hold.mu.Lock()
-	w.hold.permit.took()
-	w.hold.mu.Unlock()
 	return true
 }
 
@@ -358,7 +363,7 @@ func (w *worker) unhand(i int) {
 	l, c := w.l, w.l.slots[i].call
 	switch l.slots[i].state {
 	case running:
-		l.sem.Release(1)
+		l.freed(i)
 		l.notRun(i, c)
 	case gated, cleared:
 		l.notRun(i, c)
