@@ -140,7 +140,12 @@ func newLane(ctx context.Context, o options) (*Lane, error) {
 		l.cancel(nil)
 		return nil, err
 	}
-	l.memory, _ = l.domain.(ticketed)
+	switch d := l.domain.(type) { // and not what embeds one, and has an Acquire of its own
+	case *MemoryDomain:
+		l.memory = d
+	case *lease:
+		l.memory = d
+	}
 	if l.rec != nil && !l.rec.begin() {
 		l.cancel(nil)
 		if l.outer != nil {
