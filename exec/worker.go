@@ -167,8 +167,8 @@ func (w *worker) perform(i int) {
 		}
 	}
 	if !w.permits(i, ctx) {
-		l.notRun(i, c)
 		w.giveBack()
+		l.notRun(i, c)
 		return
 	}
 	if w.hold != nil {
@@ -176,8 +176,8 @@ func (w *worker) perform(i int) {
 	}
 	if l.halted(c) {
 		l.freed(i)
-		l.notRun(i, c)
 		w.giveBack()
+		l.notRun(i, c)
 		return
 	}
 	l.slots[i].state = running
@@ -321,7 +321,9 @@ func (w *worker) rescue(done *bool) {
 	case inRun, inBody, inAwait:
 		w.fell = err
 	case inAcquire, inRelease:
-		w.fell = err
+		if w.fell == nil { // else the body had not come back either
+			w.fell = err
+		}
 		if !l.slots[i].lost {
 			l.fail(err)
 		}
@@ -345,9 +347,18 @@ func (w *worker) fall() {
 	l, i, err := w.l, w.i, w.fell
 	w.fell = nil
 	s := &l.slots[i]
-	if s.state == gated && !s.lost {
+	switch {
+	case s.lost:
+		w.lost = true
+		return
+	case s.state == gated:
 		l.active++
-	} else if !w.came(i) {
+	case s.state == cleared: // its body was not called, and what it had would not be given back
+		l.notRun(i, s.call)
+		return
+	case s.state == running:
+		l.freed(i)
+	default:
 		return
 	}
 	if s.call == nil {
