@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/keywave-go/keywave/plan"
 	"github.com/keywave-go/keywave/tool"
@@ -18,31 +19,46 @@ import (
 // No turn of a model is near this; a file that is was named by mistake.
 const mostInput = 64 << 20
 
+// What the standard input is called on the command line.
+const standardInput = "-"
+
 // A batch is the calls of one turn, and the tools that they are for.
 type batch struct {
 	source   string // of the calls, for messages
+	agent    string // whose turn it is, if there are several agents
 	calls    []tool.Call
+	latency  []time.Duration // by call: what is added to its body; nil: nothing
 	registry *tool.Registry
 	root     string // the key of the directory, which is cut off keys that are shown
 }
 
-type batchFlags struct {
-	Batch string `arg:"" help:"The calls of one turn: {\"calls\":[{\"id\",\"name\",\"arguments\"}]}, or an assistant message as OpenAI or Anthropic send it; - is the standard input."`
-	Dir   string `short:"C" default:"." placeholder:"DIR" help:"The directory that the file tools work in, by default the working directory. Nothing outside it is touched."`
+const batchHelp = `The calls of one turn: {"calls":[{"id","name","arguments"}]}, or an assistant message as OpenAI or Anthropic send it; - is the standard input.`
+
+type dirFlag struct {
+	Dir string `short:"C" default:"." placeholder:"DIR" help:"The directory that the file tools work in, by default the working directory. Nothing outside it is touched."`
 }
 
-// open reads the batch and opens its tools, which close with the function returned.
-func (f batchFlags) open(ctx context.Context, h host) (*batch, func(), error) {
-	data, source, err := f.read(ctx, h.stdin)
+// open reads batches and opens their tools, which close with the function returned. They all use the same.
+func (f dirFlag) open(ctx context.Context, h host, sources ...string) ([]*batch, func(), error) {
+	batches := make([]*batch, len(sources))
+	for i, from := range sources {
+		data, source, err := read(ctx, h.stdin, from)
+		if err != nil {
+			return nil, nil, err
+		}
+		batches[i] = &batch{source: source}
+		if batches[i].calls, err = tool.ParseCalls(data); err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", source, err)
+		}
+	}
+	closeTools, err := batches[0].openTools(f.Dir, h.tools...)
 	if err != nil {
 		return nil, nil, err
 	}
-	b := &batch{source: source}
-	if b.calls, err = tool.ParseCalls(data); err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", source, err)
+	for _, b := range batches[1:] {
+		b.registry, b.root = batches[0].registry, batches[0].root
 	}
-	closeTools, err := b.openTools(f.Dir, h.tools...)
-	return b, closeTools, err
+	return batches, closeTools, nil
 }
 
 // openTools registers the file tools on dir, and more besides. The function returned closes them.
@@ -63,12 +79,12 @@ func (b *batch) openTools(dir string, more ...*tool.Definition) (func(), error) 
 	return func() { _ = tools.Close() }, nil
 }
 
-// read returns the input and what to call it. It gives up when ctx is done: a signal must not wait for somebody to
-// type.
-func (f batchFlags) read(ctx context.Context, stdin io.Reader) (data []byte, source string, err error) {
+// read returns the input at path and what to call it. It gives up when ctx is done: a signal must not wait for somebody
+// to type.
+func read(ctx context.Context, stdin io.Reader, path string) (data []byte, source string, err error) {
 	source = "standard input"
-	if f.Batch != "-" {
-		source = f.Batch
+	if path != standardInput {
+		source = path
 	}
 	type input struct {
 		data []byte
@@ -77,8 +93,8 @@ func (f batchFlags) read(ctx context.Context, stdin io.Reader) (data []byte, sou
 	got := make(chan input, 1)
 	go func() {
 		in := stdin
-		if f.Batch != "-" {
-			file, err := os.Open(f.Batch) // of a named pipe, that waits for its other end
+		if path != standardInput {
+			file, err := os.Open(path) // of a named pipe, that waits for its other end
 			if err != nil {
 				got <- input{err: err}
 				return
@@ -93,9 +109,9 @@ func (f batchFlags) read(ctx context.Context, stdin io.Reader) (data []byte, sou
 	case <-ctx.Done():
 		return nil, source, context.Cause(ctx)
 	case in := <-got:
-		var path *fs.PathError
+		var named *fs.PathError
 		switch {
-		case errors.As(in.err, &path):
+		case errors.As(in.err, &named):
 			return nil, source, in.err // it names the file already
 		case in.err != nil:
 			return nil, source, fmt.Errorf("%s: %w", source, in.err)

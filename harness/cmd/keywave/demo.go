@@ -136,7 +136,7 @@ func (d *demo) run(ctx context.Context, n int, admission, dir string) error {
 	if err != nil {
 		return err
 	}
-	b := &batch{source: "demo", calls: d.turn.calls}
+	b := &batch{source: "demo", calls: d.turn.calls, latency: d.turn.latency}
 	closeTools, err := b.openTools(dir, report)
 	if err != nil {
 		return err
@@ -147,22 +147,23 @@ func (d *demo) run(ctx context.Context, n int, admission, dir string) error {
 		d.title("Five ways to run it")
 		d.say("%s", d.faint("· waits   █ runs   ─ done, its result waits for those before it"))
 	}
-	pf := performer{admission: admission, limit: len(d.turn.calls), delay: func(i int) time.Duration { return d.turn.latency[i] }}
+	pf := performer{admission: admission, limit: len(d.turn.calls)}
 	d.say("\n%s  %s", d.cool(admission), d.faint(admissionWords[admission]))
 	switch {
 	case d.terminal:
-		pf.progress = d.watch(b, d.stdout)
+		pf.progress = d.watch(d.stdout, b)
 		pf.progress.still = true
 	case admission == "waves":
 		// Elsewhere one is enough to show what it looks like.
 		d.say("%s", d.faint("its events, as an example: a terminal shows all five as they run"))
-		pf.progress = d.watch(b, d.stdout)
+		pf.progress = d.watch(d.stdout, b)
 	}
-	done, err := pf.perform(ctx, b)
-	switch {
-	case err != nil:
+	all, err := pf.perform(ctx, b)
+	if err != nil {
 		return err
-	case done.interrupted:
+	}
+	done := all[0]
+	if done.interrupted {
 		d.say("interrupted")
 		return errInterrupted
 	}

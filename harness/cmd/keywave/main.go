@@ -74,7 +74,7 @@ func file(f *os.File) stream {
 
 type commandLine struct {
 	Plan    planCommand    `cmd:"" help:"Show which calls of a batch may run at the same time, and why. Runs none of them."`
-	Run     runCommand     `cmd:"" help:"Run a batch with the file tools in a directory."`
+	Run     runCommand     `cmd:"" help:"Run a batch with the file tools in a directory, or several at once as agents."`
 	Tools   toolsCommand   `cmd:"" help:"List the file tools and their arguments."`
 	Demo    demoCommand    `cmd:"" help:"Run one realistic turn of a model in five ways, and prove that they agree."`
 	Version versionCommand `cmd:"" help:"Print the version and leave."`
@@ -147,7 +147,8 @@ func command(ctx context.Context, args []string, h host) (err error) {
 	}()
 	var line commandLine
 	parser, err := kong.New(&line,
-		kong.Name("keywave"), kong.Vars{"limit": strconv.Itoa(exec.DefaultLimit), "version": version()}, kong.Description(about),
+		kong.Name("keywave"), kong.Description(about),
+		kong.Vars{"batch": batchHelp, "limit": strconv.Itoa(exec.DefaultLimit), "version": version()},
 		kong.ConfigureHelp(kong.HelpOptions{NoExpandSubcommands: true, WrapUpperBound: 100}),
 		kong.Writers(h.stdout, h.stderr),
 		kong.Exit(func(int) { panic(helpShown{}) }),

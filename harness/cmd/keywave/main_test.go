@@ -113,7 +113,7 @@ func TestExitCodes(t *testing.T) {
 		"no command":          {"", nil, 2, "(keywave --help tells more)"},
 		"unknown command":     {"", []string{"fly"}, 2, "unexpected argument fly"},
 		"unknown flag":        {"", []string{"plan", "--fly", "-"}, 2, "unknown flag --fly (keywave plan --help tells more)"},
-		"no batch":            {"", []string{"run"}, 2, `expected "<batch>" (keywave run --help tells more)`},
+		"no batch":            {"", []string{"run"}, 2, `expected "<batch>", or several with --agents (keywave run --help tells more)`},
 		"no batch to plan":    {"", []string{"plan"}, 2, `expected "<batch>" (keywave plan --help tells more)`},
 		"help":                {"", []string{"--help"}, 0, "Exit codes: 0 done; 1 a call failed; 2 bad usage or input; 130 interrupted."},
 		"help of a command":   {"", []string{"run", "--help"}, 0, `"keywave tools"`},

@@ -2,9 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"github.com/keywave-go/keywave/exec"
 	"github.com/keywave-go/keywave/plan"
@@ -24,78 +25,89 @@ const drain = 5 * time.Second
 
 // A performance is what came of a batch.
 type performance struct {
+	*batch
 	results     []tool.Result // by call
 	spans       []exec.Span
+	begun       time.Duration // since the start of all batches that were run with it
 	wall        time.Duration
-	peak        int // bodies at once, counted in the bodies
+	peak        int // bodies at once, of all these batches, counted in the bodies
 	interrupted bool
 }
 
-// A performer runs a batch.
+// A performer runs batches.
 type performer struct {
 	admission string
-	limit     int
-	delay     func(i int) time.Duration // added to the body of call i; nil: nothing
-	progress  *progress                 // nil: nobody watches
+	limit     int       // of every batch
+	shared    int       // of all together; 0: none
+	progress  *progress // nil: nobody watches
 }
 
-// perform runs b. A cancel is not an error: what the calls ended with is there, and says so.
-func (pf performer) perform(ctx context.Context, b *batch) (performance, error) {
-	var timeline exec.Timeline
-	lane, err := exec.NewLane(ctx, exec.Limit(pf.limit), exec.Admit(admissions[pf.admission]), exec.Drain(drain), exec.Record(&timeline))
-	if err != nil {
-		return performance{}, err
+// perform runs the batches at once. Several are the turns of several agents, and share a Domain. A cancel is not an
+// error: what the calls ended with is there, and says so.
+func (pf performer) perform(ctx context.Context, batches ...*batch) ([]performance, error) {
+	lanes, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	opts := []exec.Option{exec.Limit(pf.limit), exec.Admit(admissions[pf.admission]), exec.Drain(drain)}
+	if len(batches) > 1 {
+		opts = append(opts, exec.In(exec.NewDomain()))
+	}
+	if pf.shared > 0 {
+		opts = append(opts, exec.Shared(semaphore.NewWeighted(int64(pf.shared))))
 	}
 	started := time.Now()
 	var overlap gauge
-	own := make([]*watchedJob, len(b.calls))
-	ends := make([]atomic.Int32, len(b.calls))
-	jobs := make([]exec.Job, len(b.calls))
-	for i, c := range b.calls {
-		own[i] = &watchedJob{Job: tool.NewJob(b.registry, c), overlap: &overlap, end: &ends[i]}
-		if pf.delay != nil {
-			own[i].delay = pf.delay(i)
+	agents := make([]*agent, len(batches))
+	for i, b := range batches {
+		a := newAgent(b, &overlap, len(batches) > 1)
+		var err error
+		if a.lane, err = exec.NewLane(lanes, append(opts, exec.Name(b.agent), exec.Record(&a.timeline))...); err != nil {
+			return nil, err
 		}
-		jobs[i] = own[i]
+		a.begun = time.Since(started)
+		agents[i] = a
 	}
-	// All at once: a batch is planned whole.
-	if _, err = lane.Submit(jobs...); err == nil {
-		lane.Close()
-		err = pf.follow(ctx, lane, func() snapshot { return snapshot{timeline.Snapshot(), ends, time.Since(started)} })
-	} else {
-		lane.Cancel(err)
-		err = errors.Join(err, lane.Wait())
+	pf.follow(ctx, agents, started, cancel)
+	done := make([]performance, len(agents))
+	for i, a := range agents {
+		cancelled := a.err != nil && ctx.Err() != nil
+		if a.err != nil && !cancelled {
+			return nil, context.Cause(lanes) // of the one that failed first, which stopped the others
+		}
+		done[i] = performance{
+			batch: a.batch, spans: a.timeline.Snapshot(), begun: a.begun, wall: a.wall, peak: int(overlap.peak.Load()), interrupted: cancelled,
+		}
+		for _, j := range a.jobs {
+			done[i].results = append(done[i].results, j.Result)
+		}
 	}
-	done := performance{spans: timeline.Snapshot(), wall: time.Since(started), peak: int(overlap.peak.Load())}
-	for _, j := range own {
-		done.results = append(done.results, j.Result)
-	}
-	if done.interrupted = ctx.Err() != nil && err != nil; done.interrupted {
-		err = nil
-	}
-	return done, err
+	return done, nil
 }
 
-// follow shows the progress until the lane has ended.
-func (pf performer) follow(ctx context.Context, lane *exec.Lane, now func() snapshot) error {
-	ended := make(chan error, 1)
-	go func() { ended <- lane.Wait() }()
+// follow runs the agents, and shows the progress until the last of them has ended.
+func (pf performer) follow(ctx context.Context, agents []*agent, started time.Time, cancel context.CancelCauseFunc) {
+	ended := make(chan *agent, len(agents))
+	for _, a := range agents {
+		go func() {
+			a.run()
+			a.wall = time.Since(started) - a.begun
+			ended <- a
+		}()
+	}
 	show := func() {
 		if pf.progress != nil {
-			pf.progress.show(now())
+			pf.progress.show(snapshots(agents, started))
 		}
 	}
 	tick := time.NewTicker(redraw)
 	defer tick.Stop()
 	cancelled := ctx.Done()
-	for {
+	for left := len(agents); left > 0; {
 		select {
-		case err := <-ended:
-			show()
-			if pf.progress != nil {
-				pf.progress.end()
+		case a := <-ended:
+			left--
+			if a.err != nil {
+				cancel(a.err)
 			}
-			return err
 		case <-cancelled:
 			cancelled = nil
 			if pf.progress != nil {
@@ -106,15 +118,70 @@ func (pf performer) follow(ctx context.Context, lane *exec.Lane, now func() snap
 			show()
 		}
 	}
+	show()
+	if pf.progress != nil {
+		pf.progress.end()
+	}
+}
+
+// An agent is a batch that is being run, in a lane of its own.
+type agent struct {
+	*batch
+	lane     *exec.Lane
+	timeline exec.Timeline
+	jobs     []*watchedJob
+	ends     []atomic.Int32 // by call: an ending, for the progress
+	begun    time.Duration  // when its lane was made, since the start of all
+	wall     time.Duration  // of its lane, when that has ended
+	err      error          // of its lane, then
+}
+
+func newAgent(b *batch, overlap *gauge, among bool) *agent {
+	a := &agent{batch: b, jobs: make([]*watchedJob, len(b.calls)), ends: make([]atomic.Int32, len(b.calls))}
+	for i, c := range b.calls {
+		a.jobs[i] = &watchedJob{Job: tool.NewJob(b.registry, c), among: among, overlap: overlap, end: &a.ends[i]}
+		if b.latency != nil {
+			a.jobs[i].delay = b.latency[i]
+		}
+	}
+	return a
+}
+
+// run runs all calls.
+func (a *agent) run() {
+	jobs := make([]exec.Job, len(a.jobs))
+	for i, j := range a.jobs {
+		jobs[i] = j
+	}
+	// All at once: a batch is planned whole.
+	if _, err := a.lane.Submit(jobs...); err != nil {
+		a.lane.Cancel(err)
+	}
+	a.lane.Close()
+	a.err = a.lane.Wait()
 }
 
 // A watchedJob is a call whose body is counted while it runs, and takes a while longer.
 type watchedJob struct {
 	*tool.Job
+	among   bool // there are other agents
 	delay   time.Duration
 	overlap *gauge
-	end     *atomic.Int32 // an ending, for the progress
+	end     *atomic.Int32
 }
+
+// Classify has a call that is not known to be safe, and does not say what it touches, run alone among the calls of all
+// agents: its own lane sees to it only among its own.
+func (j *watchedJob) Classify() plan.Call {
+	c := j.Job.Classify()
+	if j.among && c.Exclusive() && len(c.Claims) == 0 {
+		c.Claims = []plan.Claim{{Key: everything}}
+	}
+	return c
+}
+
+// everything is the key of a claim that overlaps all others. It is not the empty one, so that the claim is not zero.
+const everything = "/"
 
 func (j *watchedJob) Run(ctx context.Context) exec.Outcome {
 	j.overlap.enter()

@@ -13,7 +13,8 @@ import (
 )
 
 type planCommand struct {
-	batchFlags
+	Batch string `arg:"" help:"${batch}"`
+	dirFlag
 	FirstFit bool   `help:"Plan by the classic greedy first-fit rule instead, which can run a later call before an earlier one it conflicts with."`
 	Format   string `enum:"table,json,mermaid,dot" default:"table" help:"How to show the plan: ${enum}."`
 }
@@ -36,12 +37,12 @@ among the first "compared" calls, which are all unless there are more than %d an
 }
 
 func (c *planCommand) Run(ctx context.Context, h host) error {
-	b, closeTools, err := c.open(ctx, h)
+	batches, closeTools, err := c.open(ctx, h, c.Batch)
 	if err != nil {
 		return err
 	}
 	defer closeTools()
-	v := b.plan(c.FirstFit)
+	v := batches[0].plan(c.FirstFit)
 	switch c.Format {
 	case "json":
 		return writeJSON(h.stdout, v.json())

@@ -4,31 +4,48 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/keywave-go/keywave/exec"
+	"github.com/keywave-go/keywave/plan"
 )
 
-// A progress shows how a batch is getting on, from snapshots: in place on a terminal, else as a line for each call that
+// A progress shows how batches are getting on, from snapshots: in place on a terminal, else as a line for each call that
 // starts or ends.
 type progress struct {
 	to     stream
 	paint  painter
-	batch  *batch
-	names  []string // by call, as they are shown
-	screen *screen  // nil: plain lines
-	still  bool     // nothing is to stay on the screen
-	begun  []bool   // by call: its start was shown
-	told   []bool   // by call: its end was shown
-	notes  []line   // to stay, from the next snapshot on
+	parts  []*part
+	screen *screen // nil: plain lines
+	still  bool    // nothing is to stay on the screen
+	notes  []line  // to stay, from the next snapshot on
 }
 
-// A snapshot is how far the calls are.
+// A part of a progress is one batch.
+type part struct {
+	*batch
+	names []string // by call, as they are shown
+	begun []bool   // by call: its start was shown
+	told  []bool   // by call: its end was shown
+}
+
+// A snapshot is how far the calls of a batch are.
 type snapshot struct {
 	spans []exec.Span
 	ends  []atomic.Int32 // by call: what its body's result was
-	now   time.Duration  // since the start
+	begun time.Duration  // since the start of all batches
+	now   time.Duration  // since its own
+}
+
+// snapshots are of one moment, nearly.
+func snapshots(agents []*agent, started time.Time) []snapshot {
+	all := make([]snapshot, len(agents))
+	for i, a := range agents {
+		all[i] = snapshot{a.timeline.Snapshot(), a.ends, a.begun, time.Since(started) - a.begun}
+	}
+	return all
 }
 
 const (
@@ -50,11 +67,23 @@ func (s snapshot) ended(i int) (word string, failed, ok bool) {
 	}
 }
 
-// watch returns the progress of b on w.
-func (h host) watch(b *batch, w stream) *progress {
-	p := &progress{to: w, paint: h.paint(w), batch: b, begun: make([]bool, len(b.calls)), told: make([]bool, len(b.calls))}
-	for i := range b.calls {
-		p.names = append(p.names, fmt.Sprintf("%2d  %s", i+1, b.label(i)))
+// watch returns the progress of batches on w.
+func (h host) watch(w stream, batches ...*batch) *progress {
+	p := &progress{to: w, paint: h.paint(w)}
+	widest := 0
+	for _, b := range batches {
+		widest = max(widest, cells.StringWidth(b.agent))
+	}
+	for _, b := range batches {
+		t := &part{batch: b, begun: make([]bool, len(b.calls)), told: make([]bool, len(b.calls))}
+		for i := range b.calls {
+			name := fmt.Sprintf("%2d  %s", i+1, b.label(i))
+			if len(batches) > 1 {
+				name = pad(b.agent, widest) + "  " + name
+			}
+			t.names = append(t.names, name)
+		}
+		p.parts = append(p.parts, t)
 	}
 	if _, _, terminal := w.size(); terminal && h.env("TERM") != "dumb" {
 		p.screen = &screen{to: w}
@@ -65,16 +94,16 @@ func (h host) watch(b *batch, w stream) *progress {
 // How often a person wants to see something new.
 const redraw = 50 * time.Millisecond
 
-// show takes the next snapshot.
-func (p *progress) show(s snapshot) {
-	news := p.news(s)
+// show takes the next snapshot of every batch.
+func (p *progress) show(all []snapshot) {
+	news := p.news(all)
 	if p.still {
 		news = nil
 	}
 	news = append(news, p.notes...)
 	p.notes = nil
 	if p.screen != nil {
-		p.screen.paint(news, p.live(s))
+		p.screen.paint(news, p.live(all))
 		return
 	}
 	for _, l := range news {
@@ -92,30 +121,40 @@ func (p *progress) end() {
 	}
 }
 
-// news are lines that stay: what happened since the last snapshot, in the order in which it happened. On a terminal a
-// call that starts is shown by the live lines.
-func (p *progress) news(s snapshot) []line {
-	type event struct {
-		at   time.Duration
-		rank int // at the same time: what made room first
-		line
-	}
+// An event is a line about something that happened. Of what happened at the same time, what made room comes first.
+type event struct {
+	at   time.Duration // since the start of all batches
+	rank int
+	line
+}
+
+// news are lines that stay: what happened since the last snapshot, in the order in which it happened.
+func (p *progress) news(all []snapshot) []line {
 	var events []event
+	for k, s := range all {
+		events = p.newsOf(events, p.parts[k], s)
+	}
+	slices.SortStableFunc(events, func(a, b event) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.rank, b.rank)) })
+	lines := make([]line, len(events))
+	for i, e := range events {
+		lines[i] = e.line
+	}
+	return lines
+}
+
+// newsOf appends what happened in one batch. On a terminal a call that starts is shown by the live lines.
+func (p *progress) newsOf(events []event, t *part, s snapshot) []event {
 	for i, span := range s.spans {
-		name := p.names[i]
-		if span.Started >= 0 && !p.begun[i] {
-			p.begun[i] = true
-			text := "start     " + name
-			if w, ok := lastWait(span.Waits); ok {
-				text += fmt.Sprintf("  (waited %s for %s)", short(span.Started-span.Submitted), p.batch.waitsFor(w))
-			}
+		name := t.names[i]
+		if span.Started >= 0 && !t.begun[i] {
+			t.begun[i] = true
 			if p.screen == nil {
-				events = append(events, event{span.Started, 1, line{text: text}})
+				events = append(events, event{s.begun + span.Started, 1, line{text: "start     " + name + t.waited(span)}})
 			}
 		}
-		if word, failed, ok := s.ended(i); ok && !p.told[i] {
-			p.told[i] = true
-			e := event{span.Settled, 0, line{text: fmt.Sprintf("%-9s %s", word, name), style: p.paint.faint}}
+		if word, failed, ok := s.ended(i); ok && !t.told[i] {
+			t.told[i] = true
+			e := event{s.begun + span.Settled, 0, line{text: fmt.Sprintf("%-9s %s", word, name), style: p.paint.faint}}
 			if span.Settled == span.Started {
 				e.rank = 2
 			}
@@ -128,48 +167,69 @@ func (p *progress) news(s snapshot) []line {
 			events = append(events, e)
 		}
 	}
-	slices.SortStableFunc(events, func(a, b event) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.rank, b.rank)) })
-	lines := make([]line, len(events))
-	for i, e := range events {
-		lines[i] = e.line
-	}
-	return lines
+	return events
 }
 
-// lastWait is the last one before the start that had to do with another call or a permit.
-func lastWait(waits []exec.Wait) (last exec.Wait, ok bool) {
-	for _, w := range waits {
-		if w.For != exec.WaitLane && w.For != exec.WaitCommit {
-			last, ok = w, true
-		}
-	}
-	return last, ok
-}
-
-// live are the lines of the calls that run or wait, under a line that counts.
-func (p *progress) live(s snapshot) []line {
-	var running, waiting []line
-	done := 0
-	for i, span := range s.spans {
-		name := p.names[i]
-		switch {
-		case span.Settled >= 0:
-			done++
-		case span.Started >= 0:
-			running = append(running, line{"▶ " + name + "  " + short(s.now-span.Started), p.paint.good})
+// waited says what a call waited for before its body began: for calls of its own batch, or a permit, and for those of
+// other agents. Of each it names the last.
+func (b *batch) waited(s exec.Span) string {
+	var own, others *exec.Wait
+	var behind time.Duration
+	for i, w := range s.Waits {
+		switch w.For {
+		case exec.WaitLane, exec.WaitCommit:
+		case exec.WaitDomain:
+			others = &s.Waits[i]
+			behind += w.To - w.From
 		default:
-			text := "· " + name
-			if n := len(span.Waits); n > 0 {
-				text += "  waits for " + p.batch.waitsFor(span.Waits[n-1])
-			}
-			waiting = append(waiting, line{text, p.paint.faint})
+			own = &s.Waits[i]
 		}
 	}
-	if len(running)+len(waiting) == 0 {
+	var parts []string
+	if own != nil {
+		parts = append(parts, fmt.Sprintf("%s for %s", short(s.Started-s.Submitted-behind), b.waitsFor(*own)))
+	}
+	if others != nil {
+		parts = append(parts, fmt.Sprintf("%s for %s", short(behind), b.waitsFor(*others)))
+	}
+	if parts == nil {
+		return ""
+	}
+	return "  (waited " + strings.Join(parts, "; ") + ")"
+}
+
+// live are the lines of the calls that run or wait, under a line that counts. Those that wait for other agents come
+// before those that wait for their own.
+func (p *progress) live(all []snapshot) []line {
+	var running, behind, waiting []line
+	done, now := 0, time.Duration(0)
+	for k, s := range all {
+		t := p.parts[k]
+		now = max(now, s.begun+s.now)
+		for i, span := range s.spans {
+			name := t.names[i]
+			switch n := len(span.Waits); {
+			case span.Settled >= 0:
+				done++
+			case span.Started >= 0:
+				running = append(running, line{"▶ " + name + "  " + short(s.now-span.Started), p.paint.good})
+			case n == 0:
+				waiting = append(waiting, line{"· " + name, p.paint.faint})
+			case span.Waits[n-1].For == exec.WaitDomain:
+				behind = append(behind, line{"· " + name + "  waits for " + t.waitsFor(span.Waits[n-1]), p.paint.warm})
+			default:
+				waiting = append(waiting, line{"· " + name + "  waits for " + t.waitsFor(span.Waits[n-1]), p.paint.faint})
+			}
+		}
+	}
+	if len(running)+len(behind)+len(waiting) == 0 {
 		return nil
 	}
-	head := line{fmt.Sprintf("%d done, %d running, %d waiting  %s", done, len(running), len(waiting), short(s.now)), p.paint.bold}
-	return slices.Concat([]line{head}, running, waiting)
+	head := fmt.Sprintf("%d done, %d running, %d waiting", done, len(running), len(behind)+len(waiting))
+	if len(behind) > 0 {
+		head += fmt.Sprintf(", %d of them for another agent", len(behind))
+	}
+	return slices.Concat([]line{{head + "  " + short(now), p.paint.bold}}, running, behind, waiting)
 }
 
 // waitsFor says in words what a call waits for, short enough to stand behind its name.
@@ -184,6 +244,19 @@ func (b *batch) waitsFor(w exec.Wait) string {
 		return fmt.Sprintf("call %d: it comes first", w.Call+1)
 	case exec.WaitWave:
 		return fmt.Sprintf("call %d: of an earlier wave", w.Call+1)
+	case exec.WaitDomain:
+		if w.Call < 0 {
+			return "what other agents use"
+		}
+		by := fmt.Sprintf("%s, call %d: ", w.Lane, w.Call+1)
+		switch _, held := b.pair(w.Mine, w.Held); {
+		case w.Held == plan.Claim{}:
+			return by + "given up, and may do anything"
+		case w.Mine.Key == everything || w.Held.Key == everything:
+			return by + "one runs alone"
+		default:
+			return by + held.String()
+		}
 	case exec.WaitPermit:
 		return "a free place: the limit is reached"
 	case exec.WaitCommit:

@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,12 +16,15 @@ import (
 )
 
 type runCommand struct {
-	batchFlags
-	Admission string `enum:"waves,first-fit,keyed,rolling,serial" default:"waves" help:"What decides which call may start: ${enum}."`
-	Limit     int    `default:"${limit}" help:"How many calls may run at once."`
-	JSON      bool   `name:"json" help:"Print one JSON document for a program."`
-	Full      bool   `help:"Print results whole, not their first lines."`
-	Quiet     bool   `short:"q" help:"Show no progress."`
+	Batch string `arg:"" optional:"" help:"${batch}"`
+	dirFlag
+	Agents      sources `sep:"none" placeholder:"BATCH ..." help:"Run several batches at once, each as an agent that is named after its file."`
+	Admission   string  `enum:"waves,first-fit,keyed,rolling,serial" default:"waves" help:"What decides which call may start: ${enum}."`
+	Limit       int     `default:"${limit}" help:"How many calls may run at once, of each agent."`
+	SharedLimit *int    `placeholder:"N" help:"How many calls of all agents together may run at once."`
+	JSON        bool    `name:"json" help:"Print one JSON document for a program."`
+	Full        bool    `help:"Print results whole, not their first lines."`
+	Quiet       bool    `short:"q" help:"Show no progress."`
 }
 
 func (c *runCommand) Help() string {
@@ -33,60 +38,104 @@ Admissions: waves runs the plan of "keywave plan", wave by wave; keyed starts a 
 it conflicts with has ended; rolling lets only calls that change nothing overlap; serial runs one after another. All of
 these end as a serial run would. first-fit runs the waves of "keywave plan --first-fit", which may not.
 
+--agents A.json B.json runs the turns of several agents at once. Each has its admission and its limit to itself; what they
+share is a Domain, in which a call takes all that it claims before it runs, or waits for the calls of other agents that have it.
+So no two calls that conflict overlap, whosever they are, and one that is not known to be safe runs alone: the files end up as
+if all calls had run one after another, in some order in which calls of one agent that conflict keep theirs. The results of each
+agent come in the order of the files, and then what the agents waited for each other.
+
 --json prints {"admission", "limit", "interrupted", "wallMs", "calls": [{"index", "id", "name", "code", "isError", "text",
-"value", "startedMs", "settledMs", "committedMs", "waits": [{"for", "call", "ms"}]}]}, the calls in the model's order and
-counted from 0. "code" is absent when the result is the tool's own, "startedMs" when the call never ran. Times count from
-the start; a wait is for a claim, a barrier, the order or a wave of another call, for the lane, a permit or the commit.`
+"value", "startedMs", "settledMs", "committedMs", "waits": [{"for", "call", "lane", "ms"}]}]}, the calls in the model's order
+and counted from 0. "code" is absent when the result is the tool's own, "startedMs" when the call never ran. Times count from
+the start; a wait is for a claim, a barrier, the order or a wave of another call, for the lane, a permit or the commit, or,
+with --agents, for the domain: "lane" then names the agent whose "call" it waited for.
+
+With --agents it is {"sharedLimit", "interrupted", "wallMs", "agents": [{"name", "admission", ...}]}, where each agent has the
+members that a single batch has. "sharedLimit" is absent when there is none.`
 }
 
 func (c *runCommand) Validate() error {
-	if c.Limit < 1 {
+	switch {
+	case c.Limit < 1:
 		return fmt.Errorf("--limit is %d: at least one call must be able to run", c.Limit)
+	case c.SharedLimit != nil && *c.SharedLimit < 1:
+		return fmt.Errorf("--shared-limit is %d: at least one call must be able to run", *c.SharedLimit)
+	case c.Agents == nil && c.Batch == "":
+		return errors.New(`expected "<batch>", or several with --agents`)
+	case c.Agents == nil && c.SharedLimit != nil:
+		return errors.New("--shared-limit is for --agents: a single batch has --limit")
+	case c.Agents != nil && c.Batch != "":
+		return fmt.Errorf("--agents names all batches: %s must stand behind it, too", c.Batch)
+	case c.Agents.stdins() > 1:
+		return fmt.Errorf("--agents names the standard input %d times: it can be read once", c.Agents.stdins())
 	}
 	return nil
 }
 
 func (c *runCommand) Run(ctx context.Context, h host) error {
-	b, closeTools, err := c.open(ctx, h)
+	from := c.Agents
+	if from == nil {
+		from = sources{c.Batch}
+	}
+	batches, closeTools, err := c.open(ctx, h, from...)
 	if err != nil {
 		return err
 	}
 	defer closeTools()
 	pf := performer{admission: c.Admission, limit: c.Limit}
-	if !c.Quiet {
-		pf.progress = h.watch(b, h.stderr)
+	for i, name := range c.Agents.names() {
+		batches[i].agent = name
 	}
-	done, err := pf.perform(ctx, b)
+	if c.SharedLimit != nil {
+		pf.shared = *c.SharedLimit
+	}
+	if !c.Quiet {
+		pf.progress = h.watch(h.stderr, batches...)
+	}
+	done, err := pf.perform(ctx, batches...)
 	if err != nil {
 		return err
 	}
-	if c.JSON {
-		if err := writeJSON(h.stdout, c.json(b, done)); err != nil {
-			return err
-		}
-	} else {
-		most := 20
-		if c.Full {
-			most = math.MaxInt
-		}
-		width, _, _ := h.stdout.shape()
-		fmt.Fprint(h.stdout, done.text(b, width, most, h.paint(h.stdout)))
+	if err := c.show(h, done); err != nil {
+		return err
 	}
-	if done.interrupted {
-		return errInterrupted
-	}
-	for _, r := range done.results {
-		if r.IsError {
-			return errFailed
+	failed := false
+	for _, d := range done {
+		if d.interrupted {
+			return errInterrupted
 		}
+		failed = failed || slices.ContainsFunc(d.results, func(r tool.Result) bool { return r.IsError })
+	}
+	if failed {
+		return errFailed
+	}
+	return nil
+}
+
+// show prints what came of it all.
+func (c *runCommand) show(h host, done []performance) error {
+	most := 20
+	if c.Full {
+		most = math.MaxInt
+	}
+	width, _, _ := h.stdout.shape()
+	switch {
+	case c.JSON && c.Agents != nil:
+		return writeJSON(h.stdout, c.agentsJSON(done))
+	case c.JSON:
+		return writeJSON(h.stdout, c.json(done[0]))
+	case c.Agents != nil:
+		fmt.Fprint(h.stdout, agentsText(done, width, most, h.paint(h.stdout)))
+	default:
+		fmt.Fprint(h.stdout, done[0].text(width, most, h.paint(h.stdout)))
 	}
 	return nil
 }
 
 // text shows the results in the model's order, of each at most so many lines.
-func (done performance) text(b *batch, width, most int, p painter) string {
+func (done performance) text(width, most int, p painter) string {
 	if len(done.results) == 0 {
-		return b.none()
+		return done.none()
 	}
 	var out strings.Builder
 	numbers := len(strconv.Itoa(len(done.results)))
@@ -95,7 +144,7 @@ func (done performance) text(b *batch, width, most int, p painter) string {
 		if r.IsError {
 			mark, style = "✗", p.bad
 		}
-		head := fmt.Sprintf("%s %*d  %s", mark, numbers, i+1, b.label(i))
+		head := fmt.Sprintf("%s %*d  %s", mark, numbers, i+1, done.label(i))
 		if r.Code != "" {
 			head += "  " + string(r.Code)
 		}
@@ -114,15 +163,15 @@ func (done performance) text(b *batch, width, most int, p painter) string {
 			out.WriteString(p.faint(fmt.Sprintf("    … %s", count(more, "more line"))) + "\n")
 		}
 	}
-	fmt.Fprintf(&out, "%s: %s, in %s\n", count(len(done.results), "call"), done.tally(), short(done.wall))
+	fmt.Fprintf(&out, "%s: %s, in %s\n", count(len(done.results), "call"), tally(done.results), short(done.wall))
 	return out.String()
 }
 
-// tally counts the results by what happened, for people.
-func (done performance) tally() string {
+// tally counts results by what happened, for people.
+func tally(results []tool.Result) string {
 	words := []string{"done", "failed", "refused", "aborted", "abandoned", "not run"}
 	found := map[string]int{}
-	for _, r := range done.results {
+	for _, r := range results {
 		word := "failed"
 		switch {
 		case !r.IsError:
@@ -180,23 +229,25 @@ type doneJSON struct {
 type waitJSON struct {
 	For  string  `json:"for"`
 	Call *int    `json:"call,omitempty"`
+	Lane string  `json:"lane,omitempty"`
 	Ms   float64 `json:"ms"`
 }
 
-func (c *runCommand) json(b *batch, done performance) runJSON {
+func (c *runCommand) json(done performance) runJSON {
 	out := runJSON{c.Admission, c.Limit, done.interrupted, milliseconds(done.wall), []doneJSON{}}
 	for i, r := range done.results {
 		s := done.spans[i]
+		at := func(t time.Duration) float64 { return milliseconds(done.begun + t) }
 		call := doneJSON{
-			Index: i, ID: b.calls[i].ID, Name: b.calls[i].Name, Code: r.Code, IsError: r.IsError, Text: r.Text(), Value: r.Value,
-			SettledMs: milliseconds(s.Settled), CommittedMs: milliseconds(s.Committed), Waits: []waitJSON{},
+			Index: i, ID: done.calls[i].ID, Name: done.calls[i].Name, Code: r.Code, IsError: r.IsError, Text: r.Text(), Value: r.Value,
+			SettledMs: at(s.Settled), CommittedMs: at(s.Committed), Waits: []waitJSON{},
 		}
 		if s.Started >= 0 {
-			ms := milliseconds(s.Started)
+			ms := at(s.Started)
 			call.StartedMs = &ms
 		}
 		for _, w := range joined(s.Waits) {
-			wait := waitJSON{For: w.For.String(), Ms: milliseconds(w.To - w.From)}
+			wait := waitJSON{For: w.For.String(), Lane: w.Lane, Ms: milliseconds(w.To - w.From)}
 			if w.Call >= 0 {
 				wait.Call = &w.Call
 			}
@@ -210,7 +261,7 @@ func (c *runCommand) json(b *batch, done performance) runJSON {
 // joined makes one of waits that follow one another for the same thing.
 func joined(waits []exec.Wait) (all []exec.Wait) {
 	for _, w := range waits {
-		if n := len(all); n > 0 && all[n-1].For == w.For && all[n-1].Call == w.Call {
+		if n := len(all); n > 0 && all[n-1].For == w.For && all[n-1].Call == w.Call && all[n-1].Lane == w.Lane {
 			all[n-1].To = w.To
 		} else {
 			all = append(all, w)

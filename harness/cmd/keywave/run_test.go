@@ -84,17 +84,17 @@ func TestRunPlain(t *testing.T) {
 func TestRunTally(t *testing.T) {
 	failed := tool.Result{IsError: true}
 	coded := func(c tool.Code) tool.Result { return tool.Result{Code: c, IsError: true} }
-	done := performance{results: []tool.Result{
+	done := performance{batch: new(batch), results: []tool.Result{
 		{}, failed, coded(tool.UnknownTool), coded(tool.InvalidArgs), coded(tool.Aborted), coded(tool.Abandoned),
 		coded(tool.AbortedBeforeDispatch), coded(tool.Panic), coded(tool.InvalidToolOutput), {}, {},
 	}}
-	b := &batch{calls: slices.Repeat([]tool.Call{{Name: "t"}}, len(done.results))}
-	text := done.text(b, 80, 20, false)
+	done.calls = slices.Repeat([]tool.Call{{Name: "t"}}, len(done.results))
+	text := done.text(80, 20, false)
 	assert.Contains(t, text, "✓  1  t\n")
 	assert.Contains(t, text, "✓ 10  t\n")
 	assert.Contains(t, text, "\n11 calls: 3 done, 3 failed, 2 refused, 1 aborted, 1 abandoned, 1 not run, in ")
 	done.results = done.results[9:]
-	assert.Contains(t, done.text(b, 80, 20, false), "\n2 calls: 2 done, in ")
+	assert.Contains(t, done.text(80, 20, false), "\n2 calls: 2 done, in ")
 }
 
 func TestRunJSON(t *testing.T) {
@@ -174,9 +174,9 @@ func TestLiveLinesSayWhatACallWaitsFor(t *testing.T) {
 		s.spans = append(s.spans, span)
 	}
 	s.ends = make([]atomic.Int32, len(s.spans))
-	p := host{env: func(string) string { return "1" }}.watch(b, stream{nil, func() (int, int, bool) { return 100, 40, true }})
+	p := host{env: func(string) string { return "1" }}.watch(stream{nil, func() (int, int, bool) { return 100, 40, true }}, b)
 	var text []string
-	for _, l := range p.live(s) {
+	for _, l := range p.live([]snapshot{s}) {
 		text = append(text, l.text)
 	}
 	golden(t, "live.txt", strings.Join(text, "\n")+"\n")
