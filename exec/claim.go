@@ -19,7 +19,7 @@ func (w *worker) claim(i int, c *call, h *hold) bool {
 	}
 	r := Request{By: h.by, Claims: what.Claims, Exclusive: what.Exclusive()}
 	if l.rec != nil {
-		r.Blocked = func(b Block) { l.rec.blocked(i, b) }
+		r.Blocked = func(b Block) { l.rec.blocked(l, i, b) }
 	}
 	line := h.line
 	if line != nil {

@@ -146,7 +146,7 @@ func newLane(ctx context.Context, o options) (*Lane, error) {
 	case *lease:
 		l.memory = d
 	}
-	if l.rec != nil && !l.rec.begin() {
+	if l.rec != nil && !l.rec.begin(l) {
 		l.cancel(nil)
 		if l.outer != nil {
 			l.outer.close(l.done)

@@ -24,14 +24,14 @@ const unreached time.Duration = -1
 // together they would take memory quadratic in n.
 const manyWaits = 16
 
-// begin starts anew, unless another lane is being recorded.
-func (t *Timeline) begin() bool {
+// begin starts anew for a lane, unless another one is being recorded.
+func (t *Timeline) begin(l *Lane) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.busy {
+	if t.of != nil {
 		return false
 	}
-	t.busy = true
+	t.of = l
 	t.start, t.ended = time.Now(), 0
 	t.calls, t.wards = nil, map[int][]int{}
 	t.full, t.freed = false, 0
@@ -40,7 +40,7 @@ func (t *Timeline) begin() bool {
 
 // now is the time in the lane, which has stopped when the lane has ended.
 func (t *Timeline) now() time.Duration {
-	if t.busy {
+	if t.of != nil {
 		return time.Since(t.start)
 	}
 	return t.ended
@@ -125,11 +125,15 @@ func (t *Timeline) claims(i int, full bool) {
 	t.load(full, now)
 }
 
-// blocked notes what an admitted call waits for in the Domain. It is called under the Domain's lock.
-func (t *Timeline) blocked(i int, b Block) {
+// blocked notes what an admitted call waits for in the Domain. It is called under the Domain's lock, and may come when the
+// lane has given up the call, or has ended.
+func (t *Timeline) blocked(l *Lane, i int, b Block) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if c := &t.calls[i]; t.busy && c.Started < 0 && c.Settled < 0 {
+	if t.of != l {
+		return
+	}
+	if c := &t.calls[i]; c.Started < 0 && c.Settled < 0 {
 		t.next(c, Wait{For: WaitDomain, Call: b.By.Call, Lane: b.By.Lane, Mine: b.Mine, Held: b.Held}, t.now())
 	}
 }
@@ -172,7 +176,7 @@ func (t *Timeline) committed(i int, adm plan.Admission) {
 func (t *Timeline) end() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.ended, t.busy = time.Since(t.start), false
+	t.ended, t.of = time.Since(t.start), nil
 	for i := range t.calls {
 		t.close(&t.calls[i], t.ended)
 	}

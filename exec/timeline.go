@@ -15,8 +15,8 @@ import (
 type Timeline struct {
 	mu    sync.Mutex
 	start time.Time
-	busy  bool          // a lane is being recorded
-	ended time.Duration // when it ended, if it is not
+	of    *Lane         // is being recorded; nil: none
+	ended time.Duration // when the last one ended
 	calls []track
 	wards map[int][]int // by call: those that wait for it
 	full  bool          // as many calls as the limit allows are admitted and not settled
