@@ -38,7 +38,7 @@ type dirFlag struct {
 	Dir string `short:"C" default:"." placeholder:"DIR" help:"The directory that the file tools work in, by default the working directory. Nothing outside it is touched."`
 }
 
-// open reads batches and opens their tools, which close with the function returned. They all use the same.
+// open reads batches and opens their tools, which close with the function returned.
 func (f dirFlag) open(ctx context.Context, h host, sources ...string) ([]*batch, func(), error) {
 	batches := make([]*batch, len(sources))
 	for i, from := range sources {
@@ -51,14 +51,17 @@ func (f dirFlag) open(ctx context.Context, h host, sources ...string) ([]*batch,
 			return nil, nil, fmt.Errorf("%s: %w", source, err)
 		}
 	}
-	closeTools, err := batches[0].openTools(f.Dir, h.tools...)
-	if err != nil {
-		return nil, nil, err
-	}
+	closeTools, err := openTools(f.Dir, batches, h.tools...)
+	return batches, closeTools, err
+}
+
+// openTools opens the same tools for several batches.
+func openTools(dir string, batches []*batch, more ...*tool.Definition) (func(), error) {
+	closeTools, err := batches[0].openTools(dir, more...)
 	for _, b := range batches[1:] {
 		b.registry, b.root = batches[0].registry, batches[0].root
 	}
-	return batches, closeTools, nil
+	return closeTools, err
 }
 
 // openTools registers the file tools on dir, and more besides. The function returned closes them.

@@ -29,7 +29,9 @@ its own. Every call is made to take 30 to 80 ms, as if it went over a network.
 
 The serial run is the reference. Every other admission that promises to end like it is compared by a digest of the whole
 tree and one of all results; a difference, or an admission other than serial that never runs two calls at once, ends the
-demo with exit code 1.`
+demo with exit code 1.
+
+In the end two agents edit the same files at once, in opposite orders, over one Domain. An edit that got lost ends it so, too.`
 }
 
 // What each admission does, in a few words.
@@ -87,6 +89,7 @@ type demo struct {
 	tree     *sourceTree
 	temp     string
 	acts     []act
+	duet     *duet
 	path     time.Duration // the critical one: the delays on it, without the tools' own work
 }
 
@@ -114,20 +117,29 @@ func (d *demo) play(ctx context.Context) error {
 	d.para(plain, "A model answered with %d tool calls. They work on a copy of %s (%d files, %d KiB), and each takes 30 to 80 ms, as if over a network.",
 		len(d.turn.calls), clean(d.tree.origin), len(d.tree.files), (d.tree.size()+1023)>>10)
 	for n, admission := range admissionNames {
-		dir := filepath.Join(d.temp, admission)
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			return err
-		}
-		if err := d.tree.writeTo(ctx, dir); err != nil {
+		dir, err := d.copy(ctx, admission)
+		if err != nil {
 			return err
 		}
 		if err := d.run(ctx, n, admission, dir); err != nil {
 			return err
 		}
 	}
+	if err := d.runDuet(ctx); err != nil {
+		return err
+	}
 	d.showResults()
 	d.compare()
 	return nil
+}
+
+// copy makes a copy of the tree.
+func (d *demo) copy(ctx context.Context, name string) (string, error) {
+	dir := filepath.Join(d.temp, name)
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return "", err
+	}
+	return dir, d.tree.writeTo(ctx, dir)
 }
 
 // run runs the turn under one admission, in a copy.
@@ -351,6 +363,9 @@ func (d *demo) verdict() error {
 			faults = append(faults, a.admission+" did not end as the serial run did")
 		}
 	}
+	if d.duet != nil {
+		faults = append(faults, d.duet.faults...)
+	}
 	d.say("")
 	if faults != nil {
 		for _, f := range faults {
@@ -360,24 +375,29 @@ func (d *demo) verdict() error {
 	}
 	d.para(d.good, "✓ %s ended exactly as the serial run did: the same files, the same %d results.", list(same), len(d.turn.calls))
 	for _, a := range d.acts {
-		if a.admission != "first-fit" {
-			continue
-		}
-		if a.treeSum == serial.treeSum && a.resultSum == serial.resultSum {
-			continue
-		}
-		d.para(d.warm, "! first-fit did not, because it ran calls before others that they depend on:")
-		b := &batch{calls: d.turn.calls}
-		for _, i := range a.differences(serial) {
-			d.say("  call %d  %s", i+1, clip(b.label(i), d.width-12))
-			d.say("    in order   %s", d.good(clip(b.gist(i, serial.results[i]), d.width-16)))
-			d.say("    first-fit  %s", d.bad(clip(b.gist(i, a.results[i]), d.width-16)))
-		}
-		if a.treeSum != serial.treeSum {
-			d.say("  and its files came out different.")
+		if a.admission == "first-fit" && (a.treeSum != serial.treeSum || a.resultSum != serial.resultSum) {
+			d.sayDifferences(a)
 		}
 	}
+	if d.duet != nil {
+		d.para(d.good, "%s", d.duet)
+	}
 	return nil
+}
+
+// sayDifferences says what first-fit made of the turn.
+func (d *demo) sayDifferences(a act) {
+	serial := d.acts[0]
+	d.para(d.warm, "! first-fit did not, because it ran calls before others that they depend on:")
+	b := &batch{calls: d.turn.calls}
+	for _, i := range a.differences(serial) {
+		d.say("  call %d  %s", i+1, clip(b.label(i), d.width-12))
+		d.say("    in order   %s", d.good(clip(b.gist(i, serial.results[i]), d.width-16)))
+		d.say("    first-fit  %s", d.bad(clip(b.gist(i, a.results[i]), d.width-16)))
+	}
+	if a.treeSum != serial.treeSum {
+		d.say("  and its files came out different.")
+	}
 }
 
 // times is how many times b goes into a.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -105,15 +106,20 @@ func TestDemoInterrupted(t *testing.T) {
 	dir := workDir(t, sample)
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
-	synctest.Test(t, func(t *testing.T) {
-		v := invocation{signals: make(chan os.Signal, 2)}
-		code := make(chan int, 1)
-		go func() { code <- v.run(t, "demo", "--tree", dir) }()
-		<-time.After(100 * time.Millisecond)
-		v.signals <- os.Interrupt
-		assert.Equal(t, exitInterrupted, <-code)
-		assert.Contains(t, v.out.String(), "interrupted")
-	})
+	// In the first run, and while the two agents edit.
+	for _, at := range []time.Duration{100 * time.Millisecond, 2120 * time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			v := invocation{signals: make(chan os.Signal, 2)}
+			code := make(chan int, 1)
+			go func() { code <- v.run(t, "demo", "--tree", dir) }()
+			<-time.After(at)
+			v.signals <- os.Interrupt
+			assert.Equal(t, exitInterrupted, <-code)
+			assert.True(t, strings.HasSuffix(v.out.String(), "interrupted\n"))
+			assert.Equal(t, at > time.Second, strings.Contains(v.out.String(), "\nkeyed  each"), v.out.String())
+			assert.NotContains(t, v.out.String(), "What it comes to")
+		})
+	}
 	left, err := os.ReadDir(temp)
 	require.NoError(t, err)
 	assert.Empty(t, left)
@@ -195,6 +201,7 @@ func TestDemoVerdict(t *testing.T) {
 		}
 		return acts
 	}
+	both := &duet{files: 2, edits: 4, waits: 2}
 	judge := func(change func(acts map[string]*act)) (string, error) {
 		acts, byName := good(), map[string]*act{}
 		for i := range acts {
@@ -202,13 +209,14 @@ func TestDemoVerdict(t *testing.T) {
 		}
 		change(byName)
 		var out output
-		d := demo{host: host{stdout: stream{&out, nil}}, turn: &turn{calls: []tool.Call{{Name: "read"}, {Name: "edit"}}, fails: 1}, acts: acts, width: 80}
+		d := demo{host: host{stdout: stream{&out, nil}}, turn: &turn{calls: []tool.Call{{Name: "read"}, {Name: "edit"}}, fails: 1}, acts: acts, duet: both, width: 80}
 		err := d.verdict()
 		return out.String(), err
 	}
 	out, err := judge(func(map[string]*act) {})
 	assert.NoError(t, err)
 	assert.Contains(t, out, "rolling, waves, first-fit and keyed ended exactly as the serial run did")
+	assert.Contains(t, out, "✓ Two agents edited the same 2 files")
 
 	out, err = judge(func(acts map[string]*act) {
 		acts["first-fit"].resultSum, acts["first-fit"].results = "other", []tool.Result{tool.Text("wrong"), failed}
@@ -231,6 +239,48 @@ func TestDemoVerdict(t *testing.T) {
 		assert.ErrorIs(t, err, errFailed)
 		assert.Contains(t, out, "✗ "+name)
 	}
+	both.faults = []string{"main.go does not hold the edits of both agents"}
+	out, err = judge(func(map[string]*act) {})
+	assert.ErrorIs(t, err, errFailed)
+	assert.Contains(t, out, "✗ main.go does not hold the edits of both agents")
+	assert.NotContains(t, out, "✓")
+}
+
+// A lost edit is seen, and so is one that failed.
+func TestDuetLooksAtTheFiles(t *testing.T) {
+	tree, err := loadTree(os.DirFS(workDir(t, sample)), "sample")
+	require.NoError(t, err)
+	turn, err := newTurn(tree)
+	require.NoError(t, err)
+	play := func(change func(d *demo)) *duet {
+		d := &demo{turn: turn, tree: tree, temp: t.TempDir()}
+		change(d)
+		synctest.Test(t, func(t *testing.T) { require.NoError(t, d.runDuet(t.Context())) })
+		return d.duet
+	}
+	got := play(func(*demo) {})
+	assert.Equal(t, &duet{files: 6, edits: 12, waits: 6, wall: 2 * duetDelay}, got)
+
+	// What is on disk is not what the agents were to find.
+	got = play(func(d *demo) {
+		other := *tree
+		other.files = slices.Clone(tree.files)
+		for i, f := range other.files {
+			switch f.path {
+			case "main.go":
+				other.files[i].data = []byte("package other\n")
+			case "calc/add.go":
+				other.files[i].data = append(slices.Clone(f.data), "// more\n"...)
+			}
+		}
+		d.tree = &other
+	})
+	assert.Len(t, got.faults, 4)
+	text := strings.Join(got.faults, "\n")
+	assert.Regexp(t, `(?m)^agent A, call \d failed: main.go: the text to replace is not in it$`, text)
+	assert.Regexp(t, `(?m)^agent B, call \d failed: main.go: the text to replace is not in it$`, text)
+	assert.Contains(t, text, "main.go does not hold the edits of both agents")
+	assert.Contains(t, text, "calc/add.go does not hold the edits of both agents")
 }
 
 func TestCriticalPath(t *testing.T) {

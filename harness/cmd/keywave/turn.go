@@ -21,7 +21,8 @@ import (
 type turn struct {
 	calls   []tool.Call
 	latency []time.Duration
-	fails   int // the one call that must fail
+	fails   int          // the one call that must fail
+	texts   []sourceFile // some that can be edited in two places
 }
 
 const (
@@ -58,7 +59,7 @@ func newTurn(tree *sourceTree) (*turn, error) {
 	})
 	a, b, c, d := picked[0], picked[1], picked[2], picked[3]
 
-	t := new(turn)
+	t := &turn{texts: picked[:min(8, len(picked))]}
 	edit := func(ms int, f sourceFile, line int) {
 		old := f.onlyOnce(2)[line]
 		t.add(ms, "edit", map[string]any{"path": f.path, "old": old, "new": fmt.Sprintf("%s (edited by call %d)", old, len(t.calls)+1)})
