@@ -96,7 +96,7 @@ func choose(opts []Option) (options, error) {
 		return o, fmt.Errorf("%w: limit %d: at least one call must be able to run", ErrOption, o.limit)
 	case o.admit == nil:
 		return o, fmt.Errorf("%w: no admission: Admit needs a function such as plan.NewWaves", ErrOption)
-	case o.within && (o.domain == nil || !reflect.TypeOf(o.domain).Comparable()):
+	case o.within && !usable(o.domain):
 		return o, fmt.Errorf("%w: domain %T: In needs one that can be compared, such as the pointer that NewDomain returns", ErrOption, o.domain)
 	case o.sharing && o.shared == nil:
 		return o, fmt.Errorf("%w: no semaphore: Shared needs one, such as semaphore.NewWeighted returns", ErrOption)
@@ -107,4 +107,10 @@ func choose(opts []Option) (options, error) {
 		o.admit = plan.NewSerial
 	}
 	return o, nil
+}
+
+// usable reports whether a Domain is there and can be compared, whatever it holds.
+func usable(d Domain) bool {
+	v := reflect.ValueOf(d)
+	return d != nil && v.Comparable() && !(v.Kind() == reflect.Pointer && v.IsNil())
 }
