@@ -122,12 +122,12 @@ func agentsText(all []performance, width, most int, p painter) string {
 	if len(results) > 0 {
 		head += ": " + tally(results)
 	}
-	head += ", in " + short(wall(all))
+	out.WriteString(head + ", in " + short(wall(all)) + "\n")
 	if waits == 0 {
-		out.WriteString(head + ". No call waited for one of another agent.\n")
+		out.WriteString("No call waited for one of another agent.\n")
 		return out.String()
 	}
-	out.WriteString(head + ". What their calls waited for those of other agents:\n")
+	out.WriteString("What their calls waited for those of other agents:\n")
 	cols := []column{
 		{head: "agent"}, {head: "calls", right: true}, {head: "time", right: true}, {head: "waits", right: true}, {head: "in all", right: true},
 		{head: "the longest of them", rest: true},

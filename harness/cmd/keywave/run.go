@@ -39,10 +39,10 @@ it conflicts with has ended; rolling lets only calls that change nothing overlap
 these end as a serial run would. first-fit runs the waves of "keywave plan --first-fit", which may not.
 
 --agents A.json B.json runs the turns of several agents at once. Each has its admission and its limit to itself; what they
-share is a Domain, in which a call takes all that it claims before it runs, or waits for the calls of other agents that have it.
-So no two calls that conflict overlap, whosever they are, and one that is not known to be safe runs alone: the files end up as
-if all calls had run one after another, in some order in which calls of one agent that conflict keep theirs. The results of each
-agent come in the order of the files, and then what the agents waited for each other.
+share is a Domain, of which a call takes all that it claims before it runs, or waits for the calls of other agents that have it.
+So no two calls that conflict overlap, whosever they are; one that is not known to be safe, and does not say what it touches,
+runs alone among all. The files end up as if all calls had run one after another, in some order. The results of each agent are
+shown in the order of the agents, and last what they waited for each other.
 
 --json prints {"admission", "limit", "interrupted", "wallMs", "calls": [{"index", "id", "name", "code", "isError", "text",
 "value", "startedMs", "settledMs", "committedMs", "waits": [{"for", "call", "lane", "ms"}]}]}, the calls in the model's order
