@@ -216,8 +216,11 @@ func (h *hold) giveBack() {
 	} else if h.permit.held { // nobody else has changed that
 		h.give()
 	}
-	if h.lease != nil {
+	switch {
+	case h.lease != nil:
 		h.lease.Release()
+	case h.line != nil && h.line.pending != nil: // the admission failed when the wait was about to begin
+		h.line.withdraw(context.Canceled)
 	}
 }
 

@@ -146,7 +146,12 @@ func (l *lease) wait(ctx context.Context) error {
 	case <-l.pending.done:
 		return l.pending.err
 	case <-ctx.Done():
+		return l.withdraw(context.Cause(ctx))
 	}
+}
+
+// withdraw ends the wait of a lease, and returns the reason, which may be an earlier one.
+func (l *lease) withdraw(cause error) error {
 	d := l.scope.d
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -156,9 +161,9 @@ func (l *lease) wait(ctx context.Context) error {
 	case l.granted: // too late, so nobody has seen it
 		l.release()
 	default:
-		l.refuse(context.Cause(ctx))
+		l.refuse(cause)
 	}
-	return context.Cause(ctx)
+	return cause
 }
 
 // Release implements [Lease].
