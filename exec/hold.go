@@ -191,10 +191,11 @@ func (h *hold) stopTaking() {
 	}
 }
 
-// end is called when the body has returned or was abandoned, perhaps both.
-func (h *hold) end() {
+// end is called when the body has returned or was abandoned, perhaps both, and reports whether this came first.
+func (h *hold) end() (first bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	first = !h.permit.over
 	if h.permit.ends() {
 		h.give()
 	}
@@ -203,6 +204,7 @@ func (h *hold) end() {
 		close(h.over)
 		h.over = nil
 	}
+	return first
 }
 
 // giveBack is called when the body has returned, or will not be called. Only its worker calls it.
@@ -211,7 +213,7 @@ func (h *hold) giveBack() {
 		return
 	}
 	h.back = true
-	if !h.retire() {
+	if h.both == nil || !h.retire() { // the first is used once, so it need not be out of reach
 		h.end()
 	} else if h.permit.held { // nobody else has changed that
 		h.give()

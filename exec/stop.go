@@ -121,10 +121,9 @@ func (w *worker) reap() {
 		i := l.lapsed[0]
 		l.lapsed = l.lapsed[1:]
 		h := l.slots[i].hold
-		if !l.abandon(i) || h == nil || !h.reach(h.use) { // the last: it has just returned
+		if !l.abandon(i) || h == nil || !h.reach(h.use) || !h.end() { // the last two: it has just returned
 			continue
 		}
-		h.end()
 		if _, own := h.lease.(*lease); own {
 			h.lease.Abandon()
 		} else if h.lease != nil {
