@@ -216,23 +216,41 @@ func TestCase_dir_vs_file_4(t *testing.T) {
 	}
 }
 
-// Two sessions move in opposite directions, a thousand times: neither waits for ever.
+// Two sessions move in opposite directions, a thousand times, each on its own and over one Domain: neither waits for
+// ever.
 func TestCase_two_keys_1(t *testing.T) {
-	one := newWorld(t, "a = moved")
-	two := open(t, one.dir)
-	var both sync.WaitGroup
-	for w, c := range map[*world]tool.Call{one: call("move", "from", "a", "to", "b"), two: call("move", "from", "b", "to", "a")} {
-		both.Go(func() {
-			for range 1000 {
-				r, err := tool.Execute(context.Background(), w.reg, c)
-				if !assert.NoError(t, err) || !assert.Empty(t, r.Code) {
+	rounds := 1000
+	if testing.Short() {
+		rounds = 100
+	}
+	for name, opts := range map[string][]exec.Option{"alone": nil, "in a Domain": {exec.In(exec.NewDomain())}} {
+		one := newWorld(t, "a = moved")
+		two := open(t, one.dir)
+		var forth, back atomic.Int32 // moves that found the file
+		var both sync.WaitGroup
+		session := func(w *world, c tool.Call, found *atomic.Int32) {
+			for range rounds {
+				r, err := tool.Execute(context.Background(), w.reg, c, opts...)
+				if !assert.NoError(t, err) || !assert.Empty(t, r.Code, r.Text()) {
 					return
 				}
+				if !r.IsError {
+					found.Add(1)
+				}
 			}
-		})
+		}
+		both.Go(func() { session(one, call("move", "from", "a", "to", "b"), &forth) })
+		both.Go(func() { session(two, call("move", "from", "b", "to", "a"), &back) })
+		both.Wait()
+		assert.NotEqual(t, one.exists("a"), one.exists("b"), "%s: the file is at one of the two", name)
+		if opts != nil {
+			want := back.Load() // the two took turns
+			if one.exists("b") {
+				want++
+			}
+			assert.Equal(t, want, forth.Load(), name)
+		}
 	}
-	both.Wait()
-	assert.NotEqual(t, one.exists("a"), one.exists("b"), "the file is at one of the two")
 
 	// In one session the claims of a call are taken together, and the two are ordered.
 	forth, back := call("move", "from", "a", "to", "b"), call("move", "from", "b", "to", "a")
