@@ -60,9 +60,9 @@ func TestAgentsMoveInOppositeDirections(t *testing.T) {
 // Whatever agents do to the same few files at once, the files and all results are those of running their calls one by one
 // in some order.
 func TestAgentsEndAsOneByOne(t *testing.T) {
-	turns := 400
+	turns := 200
 	if testing.Short() {
-		turns = 60
+		turns = 50
 	}
 	write := func(path, text string) tool.Call {
 		return tool.Call{Name: "write", Arguments: fmt.Sprintf(`{"path":%q,"content":%q}`, path, text)}
