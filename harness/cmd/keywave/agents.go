@@ -14,8 +14,8 @@ import (
 	"github.com/keywave-go/keywave/tool"
 )
 
-// Sources are the files of several batches, or the standard input. On the command line they follow the flag, however many
-// they are.
+// Sources are the files of several batches, or the standard input. On the command line they follow the flag, however
+// many they are.
 type sources []string
 
 // Decode implements [kong.MapperValue].

@@ -57,8 +57,8 @@ func TestAgentsMoveInOppositeDirections(t *testing.T) {
 	}
 }
 
-// Whatever agents do to the same few files at once, the files and all results are those of running their calls one by one
-// in some order.
+// Whatever agents do to the same few files at once, the files and all results are those of running their calls one by
+// one in some order.
 func TestAgentsEndAsOneByOne(t *testing.T) {
 	turns := 200
 	if testing.Short() {

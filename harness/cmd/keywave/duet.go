@@ -30,8 +30,8 @@ func (t *duet) String() string {
 		count(t.files, "file"), count(t.edits, "edit"), short(duetDelay), short(t.wall), t.waits)
 }
 
-// runDuet runs it, in a copy of the tree. Each agent edits a line of its own in every file, the second one from the last
-// file to the first.
+// runDuet runs it, in a copy of the tree. Each agent edits a line of its own in every file, the second one from the
+// last file to the first.
 func (d *demo) runDuet(ctx context.Context) error {
 	dir, err := d.copy(ctx, "agents")
 	if err != nil {

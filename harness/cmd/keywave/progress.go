@@ -12,8 +12,8 @@ import (
 	"github.com/keywave-go/keywave/plan"
 )
 
-// A progress shows how batches are getting on, from snapshots: in place on a terminal, else as a line for each call that
-// starts or ends.
+// A progress shows how batches are getting on, from snapshots: in place on a terminal, else as a line for each call
+// that starts or ends.
 type progress struct {
 	to     stream
 	paint  painter
