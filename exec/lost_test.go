@@ -181,7 +181,7 @@ func TestForeignBlocked(t *testing.T) {
 			assert.Equal(t, []exec.Wait{
 				{For: exec.WaitDomain, Call: -1, From: 0, To: sec},
 				{For: exec.WaitDomain, Call: 6, Lane: "far", Mine: blocker.Mine, Held: blocker.Held, From: sec, To: 2 * sec},
-				{For: exec.WaitDomain, Call: 1, From: 2 * sec, To: 3 * sec},
+				{For: exec.WaitDomain, Call: 1, From: 2 * sec, To: 3 * sec, Abandoned: true},
 			}, spans[0].Waits)
 			assert.Equal(t, "waited 1s for its claims", spans[0].Waits[0].String())
 			assert.Equal(t, "waited 1s for call 2 of another lane (abandoned, and may do anything)", spans[0].Waits[2].String())

@@ -64,6 +64,9 @@ func Name(name string) Option { return func(o *options) { o.name = name } }
 // conflicts with. A call waits for its claims after its Prepare and its Await and before its permits, on a worker, and
 // does not count against the limit meanwhile.
 //
+// What it claims is what it claimed when it started. If its claims are keys of files, names can come to mean other files
+// while it waits: a body that minds must look again.
+//
 // The lease is in the context of the body. A lane that is made in the body, with that context, takes its claims from the
 // lease, whether it is given In or not; the Domain itself, and any other one, is out of its reach. If calls around it
 // hold claims, its own calls must be covered by them: one that is not is refused before its body, with a [*NotRunError]

@@ -134,7 +134,7 @@ func (t *Timeline) blocked(l *Lane, i int, b Block) {
 		return
 	}
 	if c := &t.calls[i]; c.Started < 0 && c.Settled < 0 {
-		t.next(c, Wait{For: WaitDomain, Call: b.By.Call, Lane: b.By.Lane, Mine: b.Mine, Held: b.Held}, t.now())
+		t.next(c, Wait{For: WaitDomain, Call: b.By.Call, Lane: b.By.Lane, Mine: b.Mine, Held: b.Held, Abandoned: b.Abandoned}, t.now())
 	}
 }
 
@@ -264,7 +264,7 @@ func (t *Timeline) close(c *track, now time.Duration) {
 func join(waits []Wait, w Wait) []Wait {
 	if n := len(waits) - 1; n >= 0 {
 		last := waits[n]
-		if last.To == w.From && last.For == w.For && last.Call == w.Call && last.Lane == w.Lane && last.Mine == w.Mine && last.Held == w.Held {
+		if last.To == w.From && last.For == w.For && last.Call == w.Call && last.Lane == w.Lane && last.Mine == w.Mine && last.Held == w.Held && last.Abandoned == w.Abandoned {
 			waits[n].To = w.To
 			return waits
 		}

@@ -45,10 +45,13 @@ type Wait struct {
 	Call int        // the call that it waited for; below 0: none, or none that is known
 	Lane string     // with WaitDomain: the name of the lane whose call that is
 	Mine plan.Claim // with WaitClaim and WaitDomain: what the waiting call wants
-	Held plan.Claim // with WaitClaim and WaitDomain: what Call has; zero: it was abandoned, and might do anything
+	Held plan.Claim // with WaitClaim and WaitDomain: what Call has
 	From time.Duration
 	To   time.Duration // if it is open, the time of the snapshot
 	Open bool          // it is still going on
+
+	// With WaitDomain: Call was abandoned. If Held is zero then, it might do anything.
+	Abandoned bool
 }
 
 // String says it in words: "waited 73ms for call 3 (write a)", or "waiting" if it is open.
@@ -69,7 +72,7 @@ func (w Wait) String() string {
 	case WaitDomain:
 		what = "its claims"
 		if w.Call >= 0 {
-			what = fmt.Sprintf("%v (%s)", Caller{w.Lane, w.Call}, held(w.Held, w.Held == plan.Claim{}))
+			what = fmt.Sprintf("%v (%s)", Caller{w.Lane, w.Call}, held(w.Held, w.Abandoned))
 		}
 	case WaitPermit:
 		what = "a permit"

@@ -250,7 +250,7 @@ func (b *batch) waitsFor(w exec.Wait) string {
 		}
 		by := fmt.Sprintf("%s, call %d: ", w.Lane, w.Call+1)
 		switch _, held := b.pair(w.Mine, w.Held); {
-		case w.Held == plan.Claim{}:
+		case w.Abandoned && w.Held == plan.Claim{}:
 			return by + "given up, and may do anything"
 		case w.Mine.Key == everything || w.Held.Key == everything:
 			return by + "one runs alone"
