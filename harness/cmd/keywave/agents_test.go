@@ -200,7 +200,7 @@ func TestWaitsForOtherAgents(t *testing.T) {
 		"beta, call 3: write a":                       {Call: 2, Lane: "beta", Mine: file, Held: file},
 		"beta, call 1: read ./...":                    {Call: 0, Lane: "beta", Mine: file, Held: whole},
 		"beta, call 2: write a/b":                     {Call: 1, Lane: "beta", Mine: file, Held: plan.Claim{Key: "file/dir/a/b"}},
-		"beta, call 1: given up, and may do anything": {Call: 0, Lane: "beta"},
+		"beta, call 1: given up, and may do anything": {Call: 0, Lane: "beta", Abandoned: true},
 		"beta, call 4: one runs alone":                {Call: 3, Lane: "beta", Mine: file, Held: plan.Claim{Key: everything}},
 		"beta, call 5: one runs alone":                {Call: 4, Lane: "beta", Mine: plan.Claim{Key: everything}, Held: file},
 		"what other agents use":                       {Call: -1},

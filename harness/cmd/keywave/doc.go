@@ -2,6 +2,7 @@
 //
 //	keywave plan BATCH.json     which calls may run at the same time, and why
 //	keywave run BATCH.json      run them with the file tools in a directory
+//	keywave run --agents A B    several batches at once, as agents over one Domain
 //	keywave tools               the file tools and their arguments
 //	keywave demo                one realistic turn, run in five ways that have to agree
 //	keywave version
