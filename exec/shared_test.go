@@ -299,13 +299,13 @@ func TestE11OpenedWhileTaking(t *testing.T) {
 				first := lane(t, ctx)
 				require.True(t, sem.TryAcquire(1))
 				time.AfterFunc(5*time.Second, func() { sem.Release(1) })
-				var second *exec.Lane
-				time.AfterFunc(time.Second, func() { second = lane(t, ctx) })
+				opened := make(chan *exec.Lane, 1)
+				time.AfterFunc(time.Second, func() { opened <- lane(t, ctx) })
 				require.NoError(t, finish(first))
 				assert.Equal(t, time.Second, time.Since(start))
 				<-time.After(9 * time.Second)
 				assert.Zero(t, taken(sem, 1), "a lane is open")
-				require.NoError(t, finish(second))
+				require.NoError(t, finish(<-opened))
 				assert.EqualValues(t, 1, taken(sem, 1))
 				assert.Equal(t, 10*time.Second, time.Since(start))
 				return nil
@@ -350,7 +350,7 @@ func TestE11EveryEndGivesBackOnce(t *testing.T) {
 								}
 								l := lane(t, ctx, opts...)
 								j := newJournal()
-								js := j.stubs(writes("k"), reads("k"), reads("k"))
+								js := j.stubs(writes("k"), reads("k"))
 								for _, s := range js {
 									s.run = func(ctx context.Context) exec.Outcome {
 										<-time.After(time.Second)
