@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/keywave-go/keywave/exec"
 	"github.com/keywave-go/keywave/plan"
@@ -202,27 +203,177 @@ func TestCase_ordering_1(t *testing.T) {
 	}
 }
 
-// A writer waits for the readers before it and not for those after it, which queue behind it.
-func TestCase_permits_5(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		j := newJournal()
-		l := lane(t, t.Context(), exec.Admit(plan.NewKeyed))
-		writer := 0
-		for i, at := 0, time.Duration(0); at < 200*ms; at += 5 * ms {
-			if at == 20*ms {
-				w := &stub{j: j, i: i, what: writes("k"), run: takes(10 * ms)}
-				submit(t, l, w)
-				writer = i
-				i++
+// Agents do not hold the permits that their own calls wait for.
+func TestCase_permits_1(t *testing.T) {
+	for _, in := range []bool{false, true} {
+		opts := func(sem *semaphore.Weighted, limit int) []exec.Option {
+			o := []exec.Option{exec.Shared(sem), exec.Limit(limit)}
+			if in {
+				o = append(o, exec.In(exec.NewDomain()))
 			}
-			submit(t, l, &stub{j: j, i: i, what: reads("k"), run: takes(10 * ms)})
-			i++
-			<-time.After(5 * ms)
+			return o
 		}
-		require.NoError(t, finish(l))
-		assert.Equal(t, 25*ms, j.find(t, writer, "run").at) // the readers of 10 and 15 ms are done
-		for i := writer + 1; i < writer+4; i++ {
-			assert.Equal(t, 35*ms, j.find(t, i, "run").at)
-		}
+		synctest.Test(t, func(t *testing.T) {
+			sem := semaphore.NewWeighted(3)
+			var m meter
+			require.NoError(t, inside(t.Context(), times(3, free), func(ctx context.Context, _ int) error {
+				return inside(ctx, times(2, free), func(ctx context.Context, _ int) error { return m.work(ctx, time.Second) })
+			}, opts(sem, 3)...))
+			assert.EqualValues(t, 6, m.all.Load())
+			assert.EqualValues(t, 3, m.peak.Load())
+			allBack(t, sem, 3)
+		})
+		synctest.Test(t, func(t *testing.T) {
+			sem := semaphore.NewWeighted(1)
+			var m meter
+			o := opts(sem, 1)
+			require.NoError(t, inside(t.Context(), times(3, free), func(ctx context.Context, _ int) error {
+				return m.descend(ctx, 2, 2, o...) // and two levels more below it
+			}, o...))
+			assert.EqualValues(t, 3*(2+2*2+4), m.all.Load())
+			assert.EqualValues(t, 1, m.peak.Load())
+			allBack(t, sem, 1)
+		})
+	}
+}
+
+// A body that waits for two calls at once has given one permit back, not two, and gets one.
+func TestCase_permits_2(t *testing.T) {
+	for _, in := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			sem := semaphore.NewWeighted(1)
+			opts := []exec.Option{exec.Shared(sem), exec.Limit(1)}
+			if in {
+				opts = append(opts, exec.In(exec.NewDomain()))
+			}
+			var m meter
+			start := time.Now()
+			require.NoError(t, inside(t.Context(), times(2, free), func(ctx context.Context, _ int) error {
+				if err := m.work(ctx, time.Second); err != nil {
+					return err
+				}
+				errs := make(chan error)
+				for range 2 {
+					go func() {
+						errs <- inside(ctx, times(1, free), func(ctx context.Context, _ int) error { return m.work(ctx, time.Second) })
+					}()
+				}
+				return errors.Join(<-errs, <-errs, m.work(ctx, time.Second))
+			}, opts...))
+			assert.EqualValues(t, 8, m.all.Load())
+			assert.EqualValues(t, 1, m.peak.Load())
+			assert.Equal(t, 8*time.Second, time.Since(start))
+			allBack(t, sem, 1)
+		})
+	}
+}
+
+// A program that holds a key has calls that need it: they have it, one after another. For what the program does not hold
+// they do not wait.
+func TestCase_permits_4(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := exec.NewDomain()
+		start := time.Now()
+		edits, now := 0, 0
+		require.NoError(t, inside(t.Context(), []plan.Call{{Claims: writes("a").Claims}}, func(ctx context.Context, _ int) error {
+			j := newJournal()
+			js := j.stubs(writes("a"), writes("b"), writes("a"))
+			for _, s := range js {
+				s.run = func(context.Context) exec.Outcome {
+					now++
+					assert.Equal(t, 1, now, "the two exclude each other")
+					<-time.After(time.Second)
+					now--
+					edits++
+					return exec.Outcome{}
+				}
+			}
+			var lanes []*exec.Lane
+			for _, s := range js { // as if they came from anywhere in the program
+				l := lane(t, ctx)
+				submit(t, l, s)
+				lanes = append(lanes, l)
+			}
+			for _, l := range lanes {
+				require.NoError(t, finish(l))
+			}
+			var not *exec.UncoveredError
+			require.ErrorAs(t, j.find(t, 1, "settled").err, &not)
+			assert.Contains(t, not.Error(), "write b")
+			assert.Contains(t, not.Error(), "call 1 of program")
+			assert.Zero(t, j.find(t, 1, "settled").at)
+			return nil
+		}, exec.In(d), exec.Name("program")))
+		assert.Equal(t, 2, edits)
+		assert.Equal(t, 2*time.Second, time.Since(start))
 	})
+}
+
+// A writer waits for the readers before it and not for those after it, which queue behind it, whether they are calls of one
+// lane or of several agents.
+func TestCase_permits_5(t *testing.T) {
+	for _, agents := range []int{1, 3} {
+		synctest.Test(t, func(t *testing.T) {
+			j := newJournal()
+			d := exec.NewDomain()
+			lanes := make([]*exec.Lane, agents)
+			for k := range lanes {
+				lanes[k] = lane(t, t.Context(), exec.Admit(plan.NewKeyed), exec.In(d))
+			}
+			writer := 0
+			for i, at := 0, time.Duration(0); at < 200*ms; at += 5 * ms {
+				if at == 20*ms {
+					w := &stub{j: j, i: i, what: writes("k"), run: takes(10 * ms)}
+					submit(t, lanes[i%agents], w)
+					synctest.Wait()
+					writer = i
+					i++
+				}
+				submit(t, lanes[i%agents], &stub{j: j, i: i, what: reads("k"), run: takes(10 * ms)})
+				i++
+				<-time.After(5 * ms)
+			}
+			for _, l := range lanes {
+				require.NoError(t, finish(l))
+			}
+			assert.Equal(t, 25*ms, j.find(t, writer, "run").at) // the readers of 10 and 15 ms are done
+			for i := writer + 1; i < writer+4; i++ {
+				assert.Equal(t, 35*ms, j.find(t, i, "run").at)
+			}
+		})
+	}
+}
+
+// What cannot be done by two at a time is queued, in the model's order if it is a key that says so, and not refused.
+func TestCase_load_2(t *testing.T) {
+	for name, opts := range map[string][]exec.Option{
+		"a limit":     {exec.Limit(1)},
+		"a claim":     {},
+		"a Domain":    {exec.In(exec.NewDomain())},
+		"a semaphore": {exec.Shared(semaphore.NewWeighted(1))},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			what := writes("editor")
+			if name == "a limit" || name == "a semaphore" {
+				what = free
+			}
+			var m meter
+			j := newJournal()
+			js := j.stubs(times(5, what)...)
+			for _, s := range js {
+				s.run = func(ctx context.Context) exec.Outcome { return exec.Outcome{Err: m.work(ctx, time.Second)} }
+			}
+			l := lane(t, t.Context(), opts...)
+			submit(t, l, jobs(js)...)
+			require.NoError(t, finish(l))
+			for i := range js {
+				assert.NoError(t, j.find(t, i, "settled").err)
+				if name != "a semaphore" { // which bounds, and does not order
+					assert.Equal(t, time.Duration(i)*time.Second, j.find(t, i, "run").at, name)
+				}
+			}
+			assert.EqualValues(t, 1, m.peak.Load())
+			assert.Equal(t, 5*time.Second, time.Since(j.start))
+		})
+	}
 }
