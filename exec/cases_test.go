@@ -146,7 +146,7 @@ func TestCase_cancel_pairing_5(t *testing.T) {
 		j := newJournal()
 		js := j.stubs(times(4, writes("a"))...)
 		for _, s := range js {
-			s.run = takes(time.Second)
+			s.run = func(ctx context.Context) exec.Outcome { return exec.Outcome{Err: rest(ctx, time.Second)} }
 		}
 		l := lane(t, t.Context())
 		js[0].commit = func(context.Context) error { l.Cancel(advisory); return nil }
