@@ -12,11 +12,12 @@ import (
 )
 
 // TestMain keeps rapid from writing down the failures that these tests provoke, and lets it try often enough to meet the
-// rare ones: under -short it takes a fifth.
+// rare ones: under -short it takes a fifth. What it meets must not be luck, so it draws the same each time.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	flag.Set("rapid.nofailfile", "true")
 	flag.Set("rapid.checks", "500")
+	flag.Set("rapid.seed", "1")
 	flag.Set("rapid.shrinktime", "50ms")
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/keywave-go/keywave/exec/domaintest.litter"))
 }
