@@ -95,9 +95,45 @@ func TestE5CancelInTheDomain(t *testing.T) {
 	})
 }
 
-// The look at the context comes after the wait: claims that come at the very moment of a cancel start nothing.
+// The look at the context comes after the wait: claims that come at the very moment of a cancel start nothing, and have
+// gone back when the call has its outcome.
 func TestE4ContextIsCheckedAfterTheDomain(t *testing.T) {
-	for range 100 {
+	for _, full := range []bool{false, true} { // no permit of the lane is free then
+		synctest.Test(t, func(t *testing.T) {
+			s, d := newService()
+			s.acquire = func(ctx context.Context, r exec.Request) (exec.Lease, error) {
+				if r.By.Call == 0 {
+					<-ctx.Done()
+				}
+				return s.decides.Acquire(context.WithoutCancel(ctx), r)
+			}
+			s.released = func(by exec.Caller) {
+				if by.Call == 0 {
+					<-time.After(time.Second)
+				}
+			}
+			j := newJournal()
+			js := j.stubs(writes("k"), free, free)
+			limit := 3
+			if full {
+				limit = 2
+			}
+			for _, s := range js {
+				s.run = func(ctx context.Context) exec.Outcome { <-time.After(time.Minute); return exec.Outcome{} }
+			}
+			l := lane(t, t.Context(), exec.In(s), exec.Limit(limit))
+			submit(t, l, jobs(js)...)
+			synctest.Wait()
+			l.Cancel(errBoom)
+			require.Equal(t, errBoom, finish(l))
+			assert.ElementsMatch(t, []string{"0s run 1", "0s run 2"}, j.of("run"))
+			assert.Equal(t, &exec.NotRunError{Call: 0, Cause: errBoom}, j.find(t, 0, "settled").err)
+			assert.Equal(t, time.Second, j.find(t, 0, "settled").at)
+			assert.Equal(t, 3, s.book.closed(t))
+			vacant(t, d)
+		})
+	}
+	for range 100 { // at once; who comes first is open
 		synctest.Test(t, func(t *testing.T) {
 			d := exec.NewDomain()
 			lease := take(t, d, writes("k"))
@@ -106,11 +142,17 @@ func TestE4ContextIsCheckedAfterTheDomain(t *testing.T) {
 			l := lane(t, t.Context(), exec.In(d))
 			submit(t, l, jobs(js)...)
 			synctest.Wait()
+			go lease.Release()
 			l.Cancel(errBoom)
-			lease.Release()
 			require.Equal(t, errBoom, finish(l))
-			assert.Equal(t, []string{"0s run 1"}, j.of("run"))
-			assert.Equal(t, &exec.NotRunError{Call: 0, Cause: errBoom}, j.find(t, 0, "settled").err)
+			for _, e := range j.all() {
+				if e.stage == "settled" && e.err != nil {
+					assert.Equal(t, &exec.NotRunError{Call: 0, Cause: errBoom}, e.err)
+					assert.Len(t, j.of("run"), 1)
+				}
+			}
+			check(t, j, checks{calls: []plan.Call{writes("k"), free}, limit: exec.DefaultLimit, ordered: true})
+			synctest.Wait()
 			vacant(t, d)
 		})
 	}
