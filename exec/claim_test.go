@@ -118,8 +118,11 @@ func TestE4ContextIsCheckedAfterTheDomain(t *testing.T) {
 			if full {
 				limit = 2
 			}
-			for _, s := range js {
-				s.run = func(ctx context.Context) exec.Outcome { <-time.After(time.Minute); return exec.Outcome{} }
+			for i, s := range js { // call 1 is back while the lease is on its way
+				s.run = func(context.Context) exec.Outcome {
+					<-time.After(time.Duration(i) * time.Second / 2)
+					return exec.Outcome{}
+				}
 			}
 			l := lane(t, t.Context(), exec.In(s), exec.Limit(limit))
 			submit(t, l, jobs(js)...)
