@@ -286,6 +286,12 @@ func (l *lease) leave() {
 		}
 	}
 	l.wards = nil
+	// Who keeps an ended lease must not keep with it those that it stood beside, and those that these stood beside.
+	clear(l.places)
+	l.places, l.prev, l.next, l.older, l.newer, l.own = nil, nil, nil, nil, nil, nil
+	if l.pending != nil {
+		l.pending.near, l.pending.blocked = nil, nil
+	}
 }
 
 // fresh makes l as if it were new, where enter does not, if it can: l has ended, and nobody has it in hand. One that waited
@@ -295,7 +301,7 @@ func (l *lease) fresh() bool {
 		return false
 	}
 	l.marks = marks{}
-	l.own, l.older, l.newer, l.gone = nil, nil, nil, nil
+	l.gone = nil
 	return true
 }
 
