@@ -120,6 +120,26 @@ func TestDomainTableShrinks(t *testing.T) {
 	assert.Equal(t, 64, d.root.spares)
 }
 
+// Keys that repeat one name spread over the table as any others.
+func TestDomainTableSpreads(t *testing.T) {
+	for range 20 {
+		for _, unit := range []string{"/", "a/", "ab/cd/"} {
+			d := NewDomain()
+			l := ask(t, d, Request{Claims: []plan.Claim{{Key: strings.Repeat(unit, 5000) + "x", Tree: true}}})
+			longest := 0
+			for _, n := range d.root.table {
+				length := 0
+				for ; n != nil; n = n.chain {
+					length++
+				}
+				longest = max(longest, length)
+			}
+			assert.LessOrEqual(t, longest, 16, "%q", unit)
+			l.Release()
+		}
+	}
+}
+
 // A claim on a tree has the keys planted under their parents, those that are there already among them; when nothing
 // competes any more, keys are flat again.
 func TestDomainTreesComeAndGo(t *testing.T) {

@@ -228,7 +228,8 @@ func (s *scope) node(from *node, name string) *node {
 	if s.keys == len(s.table) {
 		s.grow()
 	}
-	hash := maphash.String(s.d.seed, name) ^ from.hash*0x9e3779b97f4a7c15
+	hash := (maphash.String(s.d.seed, name) ^ from.hash) * 0x9e3779b97f4a7c15
+	hash ^= hash >> 32 // or the low bits, of one name below itself again and again, would soon come round
 	at := &s.table[hash&uint64(len(s.table)-1)]
 	for n := *at; n != nil; n = n.chain {
 		if n.hash == hash && n.from == from && n.name == name {
