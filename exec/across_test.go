@@ -69,7 +69,7 @@ func anyAct(t *rapid.T, name string, depth int) act {
 		})
 	}
 	a.before, a.after = duration("before"), duration("after")
-	a.ending = rapid.SampledFrom([]string{"", "", "", "", "", "error", "panic", "goexit", "deaf", "slow"}).Draw(t, label("ending"))
+	a.ending = rapid.SampledFrom([]string{"", "", "", "", "", "error", "panic", "goexit", "deaf", "deaf", "slow"}).Draw(t, label("ending"))
 	a.hard = rapid.IntRange(0, 29).Draw(t, label("hard")) == 0
 	if rapid.IntRange(0, 4).Draw(t, label("gated")) == 0 {
 		a.gate = duration("gate")
@@ -240,7 +240,7 @@ func (tr *troupe) play(ctx context.Context, a *actor) exec.Outcome {
 	}()
 	passes := func(d time.Duration) {
 		if a.ending == "deaf" {
-			<-time.After(2 * d)
+			<-time.After(5 * d)
 			return
 		}
 		if rest(ctx, d) != nil && a.ending == "slow" {
@@ -317,71 +317,79 @@ func (tr *troupe) review(t *rapid.T, p *played) {
 // never at work at the same time, permits are never too many, every call has its outcome, nothing is stuck and nothing is
 // left.
 func TestDomainStress(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		var scripts []script
-		for k := range rapid.IntRange(2, 3).Draw(t, "lanes") {
-			scripts = append(scripts, anyScript(t, string(rune('A'+k)), 0))
-		}
-		limit := rapid.IntRange(0, 3).Draw(t, "shared")
-		foreign := rapid.IntRange(0, 3).Draw(t, "foreign") == 0
-		type cancel struct {
-			at         time.Duration
-			lane, call int // call: below 0: the lane
-		}
-		var cancels []cancel
-		for k := range rapid.IntRange(0, 3).Draw(t, "cancels") {
-			cancels = append(cancels, cancel{
-				time.Duration(rapid.IntRange(0, 30).Draw(t, "half seconds"))*time.Second/2 + time.Duration(210+40*k)*time.Millisecond,
-				rapid.IntRange(0, 7).Draw(t, "lane"),
-				rapid.IntRange(-1, 3).Draw(t, "call"),
-			})
-		}
-		rapid.SyncTest(t, func(t *rapid.T) {
-			s, d := newService()
-			tr := &troupe{t: t, domain: d, limit: limit, stage: map[*actor]bool{}}
-			if foreign {
-				tr.domain = s
-			}
-			if limit > 0 {
-				tr.shared = semaphore.NewWeighted(int64(limit))
-			}
-			for _, c := range cancels {
-				go func() {
-					<-time.After(c.at)
-					tr.mu.Lock()
-					var l *exec.Lane
-					if c.lane < len(tr.lanes) {
-						l = tr.lanes[c.lane].lane
-					}
-					tr.mu.Unlock()
-					switch {
-					case l == nil:
-					case c.call < 0:
-						l.Cancel(errBoom)
-					default:
-						l.CancelCall(c.call, errBoom)
-					}
-				}()
-			}
-			for k := range scripts {
-				tr.open(context.Background(), &scripts[k], nil)
-				<-time.After(100 * time.Millisecond)
-			}
-			<-time.After(time.Hour) // whatever was deaf comes to its end
-			synctest.Wait()
-			assert.Empty(t, tr.wrong)
-			assert.Empty(t, tr.stage)
-			for _, p := range tr.lanes {
-				tr.review(t, p)
-			}
-			vacant(t, d)
-			if foreign {
-				s.book.closed(t)
-			}
-			if tr.shared != nil {
-				allBack(t, tr.shared, int64(limit))
-			}
-			assert.Zero(t, workers())
+	rounds := 12 // of 100
+	if testing.Short() {
+		rounds = 3
+	}
+	for range rounds {
+		rapid.Check(t, domainStress)
+	}
+}
+
+func domainStress(t *rapid.T) {
+	var scripts []script
+	for k := range rapid.IntRange(2, 3).Draw(t, "lanes") {
+		scripts = append(scripts, anyScript(t, string(rune('A'+k)), 0))
+	}
+	limit := rapid.IntRange(0, 3).Draw(t, "shared")
+	foreign := rapid.IntRange(0, 3).Draw(t, "foreign") == 0
+	type cancel struct {
+		at         time.Duration
+		lane, call int // call: below 0: the lane
+	}
+	var cancels []cancel
+	for k := range rapid.IntRange(0, 4).Draw(t, "cancels") {
+		cancels = append(cancels, cancel{
+			time.Duration(rapid.IntRange(0, 20).Draw(t, "half seconds"))*time.Second/2 + time.Duration(310+40*k)*time.Millisecond,
+			rapid.IntRange(0, 5).Draw(t, "lane"),
+			rapid.IntRange(-1, 2).Draw(t, "call"),
 		})
+	}
+	rapid.SyncTest(t, func(t *rapid.T) {
+		s, d := newService()
+		tr := &troupe{t: t, domain: d, limit: limit, stage: map[*actor]bool{}}
+		if foreign {
+			tr.domain = s
+		}
+		if limit > 0 {
+			tr.shared = semaphore.NewWeighted(int64(limit))
+		}
+		for _, c := range cancels {
+			go func() {
+				<-time.After(c.at)
+				tr.mu.Lock()
+				var l *exec.Lane
+				if c.lane < len(tr.lanes) {
+					l = tr.lanes[c.lane].lane
+				}
+				tr.mu.Unlock()
+				switch {
+				case l == nil:
+				case c.call < 0:
+					l.Cancel(errBoom)
+				default:
+					l.CancelCall(c.call, errBoom)
+				}
+			}()
+		}
+		for k := range scripts {
+			tr.open(context.Background(), &scripts[k], nil)
+			<-time.After(100 * time.Millisecond)
+		}
+		<-time.After(time.Hour) // whatever was deaf comes to its end
+		synctest.Wait()
+		assert.Empty(t, tr.wrong)
+		assert.Empty(t, tr.stage)
+		for _, p := range tr.lanes {
+			tr.review(t, p)
+		}
+		vacant(t, d)
+		if foreign {
+			s.book.closed(t)
+		}
+		if tr.shared != nil {
+			allBack(t, tr.shared, int64(limit))
+		}
+		assert.Zero(t, workers())
 	})
 }
