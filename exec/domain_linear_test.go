@@ -168,3 +168,23 @@ func steps(t *testing.T, n int) (steps int) {
 	}
 	return steps
 }
+
+// BenchmarkDomainLine has n get in line for one key and be served, one after the other, without the goroutines that would
+// wait: what is left is the Domain's own time.
+func BenchmarkDomainLine(b *testing.B) {
+	for _, n := range []int{1000, 10_000, 100_000} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			all := make([]*lease, n)
+			for b.Loop() {
+				d := NewDomain()
+				for i := range all {
+					all[i] = ask(b, d, Request{Claims: write("key")})
+				}
+				for _, l := range all {
+					l.Release()
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed())/float64(b.N*n), "ns/waiter")
+		})
+	}
+}
