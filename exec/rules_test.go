@@ -1,0 +1,146 @@
+package exec_test
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keywave-go/keywave/exec"
+	"github.com/keywave-go/keywave/plan"
+)
+
+// The rules that keep a Domain free of dead-locks, as far as they are the Domain's own. Package domaintest has them in all
+// their forms; here is the plainest of each.
+
+// A call takes all of its claims at once: who has one of two keys and waits for the other would wait for ever for somebody
+// who does the same the other way round.
+func TestE13WholeSets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := exec.NewDomain()
+		both := asks(d, "both", writes("a", "b"))
+		ab := asks(d, "ab", writes("a", "b"))
+		ba := asks(d, "ba", writes("b", "a"))
+		both.release()
+		require.True(t, ab.has())
+		require.False(t, ba.has())
+		ab.release()
+		require.True(t, ba.has())
+		ba.release()
+
+		// Nor does it take one while it waits for another, where somebody before it has that.
+		a := asks(d, "a", reads("a"))
+		ba = asks(d, "ba", writes("b", "a"))
+		b := asks(d, "b", writes("b"))
+		c := asks(d, "c", writes("c"))
+		require.False(t, ba.has())
+		require.False(t, b.has(), "it came later")
+		require.True(t, c.has())
+		for _, x := range []*asked{a, ba, b, c} {
+			require.True(t, x.has())
+			x.release()
+		}
+	})
+}
+
+// First come, first served: a writer waits for what came before it and nothing else, and readers that come later stand
+// behind it.
+func TestE13InOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := exec.NewDomain()
+		r1 := asks(d, "r1", reads("a"))
+		r2 := asks(d, "r2", reads("a"))
+		w := asks(d, "w", writes("a"))
+		r3 := asks(d, "r3", reads("a"))
+		r4 := asks(d, "r4", tree("a")) // a write, in fact
+		r5 := asks(d, "r5", reads("a/b"))
+		assert.True(t, r1.has())
+		assert.True(t, r2.has())
+		assert.False(t, w.has())
+		assert.False(t, r3.has())
+		r2.release()
+		assert.False(t, w.has())
+		r1.release()
+		assert.True(t, w.has())
+		assert.False(t, r3.has())
+		w.release()
+		assert.True(t, r3.has())
+		assert.False(t, r4.has())
+		assert.False(t, r5.has())
+		r3.release()
+		assert.True(t, r4.has())
+		assert.False(t, r5.has())
+		r4.release()
+		assert.True(t, r5.has())
+		r5.release()
+		assert.Less(t, r1.lease.Token(), w.lease.Token())
+		assert.Less(t, w.lease.Token(), r3.lease.Token())
+	})
+}
+
+// What is nested in a body has its claims already, must be content with these, and keeps them for as long as it lasts.
+func TestE13NestedIsCovered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := exec.NewDomain()
+		outer := asks(d, "outer", plan.Call{Claims: []plan.Claim{{Key: "lib", Tree: true}, {Key: "a", Access: plan.Read}}})
+		other := asks(d, "other", writes("lib/x"))
+		inner := asks(outer.lease, "inner", writes("lib/x"))
+		require.True(t, inner.has(), "it waits for none of those that wait for it")
+		for _, c := range []plan.Call{writes("a"), writes("b"), tree("a"), writes("lib/y", "b"), writes("")} {
+			refused := asks(outer.lease, "refused", c)
+			u := new(exec.UncoveredError)
+			require.ErrorAs(t, refused.err, &u, "%v", c)
+			assert.Equal(t, c.Claims[len(c.Claims)-1], u.Claim)
+			assert.Equal(t, outer.by, u.Holder)
+		}
+		outer.release()
+		assert.False(t, other.has(), "what is nested has not ended")
+		inner.release()
+		assert.True(t, other.has())
+		other.release()
+
+		// Without claims around it it takes its own, of the Domain that everybody takes them of.
+		free := asks(d, "free", free)
+		other = asks(d, "other", writes("a"))
+		inner = asks(free.lease, "inner", writes("a"))
+		assert.False(t, inner.has())
+		other.release()
+		assert.True(t, inner.has())
+		inner.release()
+		free.release()
+	})
+}
+
+// An abandoned body may still do what it claimed, and one that runs alone and claims nothing may do anything.
+func TestE13AbandonedKeepsItsClaims(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := exec.NewDomain()
+		a := asks(d, "a", writes("a"))
+		alone := asks(d, "alone", exclusive)
+		before := asks(d, "before", writes("b"))
+		a.lease.Abandon()
+		next := asks(d, "next", writes("a"))
+		beside := asks(d, "beside", writes("c"))
+		assert.False(t, next.has())
+		assert.True(t, beside.has())
+		nested := asks(a.lease, "nested", writes("a"))
+		require.ErrorIs(t, nested.err, exec.ErrLeaseEnded)
+
+		alone.lease.Abandon()
+		after := asks(d, "after", writes("d"))
+		within := asks(before.lease, "within", writes("b"))
+		assert.False(t, after.has(), "it might be done to it")
+		assert.True(t, within.has(), "but that was there before")
+		within.release()
+		before.release()
+		a.release()
+		assert.True(t, next.has(), "it had come before")
+		next.release()
+		beside.release()
+		assert.False(t, after.has())
+		alone.release()
+		assert.True(t, after.has())
+		after.release()
+	})
+}
