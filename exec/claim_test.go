@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/keywave-go/keywave/exec"
 	"github.com/keywave-go/keywave/plan"
@@ -320,5 +321,77 @@ func TestE14TimelineOfTheDomain(t *testing.T) {
 			{For: exec.WaitDomain, Call: 41, Lane: "other", Mine: k, Held: rk, From: 0, To: 2 * sec},
 			{For: exec.WaitPermit, Call: -1, From: 2 * sec, To: 5 * sec},
 		}, waits)
+	})
+}
+
+// When a body was abandoned the lane stops: its calls that wait for the Domain are not run, and what runs goes on.
+func TestE6AbandonmentEndsTheWaitInTheDomain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := exec.NewDomain()
+		lease := take(t, d, writes("k"))
+		j := newJournal()
+		calls := []plan.Call{writes("k"), writes("own"), free, free}
+		js := j.stubs(calls...)
+		js[1].run = func(context.Context) exec.Outcome { <-time.After(time.Hour); return exec.Outcome{} }
+		js[2].run = takes(time.Minute)
+		l := lane(t, t.Context(), exec.In(d), exec.Name("A"), exec.Drain(time.Second), exec.Limit(2), exec.Admit(plan.NewKeyed))
+		submit(t, l, jobs(js)...)
+		synctest.Wait()
+		l.CancelCall(1, errBoom)
+		err := finish(l)
+		assert.Equal(t, &exec.AbandonedError{Call: 1, After: time.Second, Cause: errBoom}, err)
+		assert.Equal(t, time.Minute, time.Since(j.start))
+		for _, e := range []event{j.find(t, 0, "settled"), j.find(t, 3, "skip")} {
+			assert.ErrorIs(t, e.err, err)
+			assert.LessOrEqual(t, e.at, time.Minute)
+		}
+		assert.Equal(t, time.Second, j.find(t, 0, "settled").at)
+		assert.NoError(t, j.find(t, 2, "settled").err)
+		lease.Release()
+		holding, waiting := callers(d)
+		assert.Equal(t, []string{"call 2 of A"}, holding)
+		assert.Empty(t, waiting)
+		<-time.After(time.Hour)
+		vacant(t, d)
+	})
+}
+
+// The context of a body in a Domain is the caller's in all but its cancel, at any depth.
+func TestE12ValuesReachBodiesInADomain(t *testing.T) {
+	type key int
+	ctx, cancel := context.WithTimeoutCause(context.WithValue(t.Context(), key(1), "outer"), time.Hour, errBoom)
+	defer cancel()
+	end, _ := ctx.Deadline()
+	for _, opt := range []exec.Option{exec.In(exec.NewDomain()), exec.Shared(semaphore.NewWeighted(1))} {
+		require.NoError(t, inside(ctx, []plan.Call{writes("a")}, func(ctx context.Context, _ int) error {
+			assert.Equal(t, "outer", ctx.Value(key(1)))
+			assert.Nil(t, ctx.Value(key(2)))
+			got, ok := ctx.Deadline()
+			assert.True(t, ok)
+			assert.Equal(t, end, got)
+			ctx = context.WithValue(ctx, key(2), "inner")
+			return inside(ctx, []plan.Call{reads("a")}, func(ctx context.Context, _ int) error {
+				assert.Equal(t, "outer", ctx.Value(key(1)))
+				assert.Equal(t, "inner", ctx.Value(key(2)))
+				got, ok = ctx.Deadline()
+				assert.True(t, ok)
+				assert.Equal(t, end, got)
+				assert.NoError(t, ctx.Err())
+				return nil
+			})
+		}, opt))
+	}
+	synctest.Test(t, func(t *testing.T) { // and ends when the body has returned
+		j := newJournal()
+		js := j.stubs(writes("a"), free)
+		var kept context.Context
+		js[0].run = func(ctx context.Context) exec.Outcome { kept = ctx; return exec.Outcome{} }
+		js[1].run = takes(time.Second)
+		l := lane(t, t.Context(), exec.In(exec.NewDomain()))
+		submit(t, l, jobs(js)...)
+		synctest.Wait()
+		assert.Equal(t, context.Canceled, kept.Err())
+		assert.Zero(t, time.Since(j.start))
+		require.NoError(t, finish(l))
 	})
 }

@@ -417,3 +417,58 @@ func TestForeignFailures(t *testing.T) {
 		}
 	}
 }
+
+// The same in Run, and with a lease that is none.
+func TestForeignFailuresInRun(t *testing.T) {
+	for how, fail := range failures {
+		for _, where := range []string{"Acquire", "Release", "no lease"} {
+			synctest.Test(t, func(t *testing.T) {
+				s, d := newService()
+				dom := exec.Domain(s)
+				switch where {
+				case "Acquire":
+					s.acquire = func(ctx context.Context, r exec.Request) (exec.Lease, error) {
+						if r.By.Call == 1 {
+							fail()
+						}
+						return s.decides.Acquire(ctx, r)
+					}
+				case "Release":
+					s.released = func(by exec.Caller) {
+						if by.Call == 1 {
+							fail()
+						}
+					}
+				case "no lease":
+					dom = hollow{s}
+				}
+				start := time.Now()
+				got, err := exec.Run(t.Context(), []plan.Call{writes("a"), writes("b"), exclusive}, func(ctx context.Context, i int) (int, error) {
+					if i == 1 {
+						return 0, nil
+					}
+					return 0, rest(ctx, time.Hour)
+				}, exec.In(dom), exec.Admit(plan.NewKeyed))
+				var p *exec.PanicError
+				require.ErrorAs(t, err, &p, "%s %s", where, how)
+				assert.Equal(t, 1, p.Call)
+				assert.Nil(t, got)
+				assert.Zero(t, time.Since(start), "the bodies are cancelled")
+				s.book.closed(t)
+				vacant(t, d)
+				synctest.Wait()
+				assert.Zero(t, workers())
+			})
+		}
+	}
+}
+
+// A hollow Domain grants call 1 a lease that is no more than a type.
+type hollow struct{ *service }
+
+func (b hollow) Acquire(ctx context.Context, r exec.Request) (exec.Lease, error) {
+	if r.By.Call == 1 {
+		return (*grant)(nil), nil
+	}
+	return b.service.Acquire(ctx, r)
+}
