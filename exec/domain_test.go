@@ -329,10 +329,40 @@ func TestDomainCancelCause(t *testing.T) {
 		defer stop()
 		_, err = d.Acquire(ctx, exec.Request{Claims: writes("x").Claims})
 		assert.ErrorIs(t, err, context.DeadlineExceeded)
+
+		// Nobody waits for who was cancelled.
+		r := asks(d, "r", reads("y"))
+		w := asks(d, "w", writes("y", "x"))
+		r2 := asks(d, "r2", reads("y"))
+		assert.False(t, r2.has())
+		w.cancel(cause)
+		assert.True(t, r2.has())
+		r.release()
+		r2.release()
 		holding, waiting := callers(d)
 		assert.Equal(t, []string{"call 1 of a"}, holding)
 		assert.Empty(t, waiting)
 		a.release()
+	})
+}
+
+// The slice of claims is the caller's again when Acquire has returned.
+func TestDomainKeepsNoSlice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := exec.NewDomain()
+		for _, c := range []plan.Call{writes("x"), writes("x", "y")} {
+			a := asks(d, "a", c)
+			c.Claims[0].Key = "scribble"
+			b := asks(d, "b", writes("x"))
+			assert.False(t, b.has())
+			assert.Equal(t, "x", d.Holds()[0].Claims[0].Key)
+			nested := asks(a.lease, "nested", writes("x"))
+			assert.True(t, nested.has())
+			nested.release()
+			a.release()
+			require.True(t, b.has())
+			b.release()
+		}
 	})
 }
 

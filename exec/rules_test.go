@@ -41,6 +41,15 @@ func TestE13WholeSets(t *testing.T) {
 			require.True(t, x.has())
 			x.release()
 		}
+
+		// Nor is it granted when it has one.
+		a, b = asks(d, "a", writes("a")), asks(d, "b", writes("b"))
+		ab = asks(d, "ab", writes("a", "b"))
+		a.release()
+		require.False(t, ab.has())
+		b.release()
+		require.True(t, ab.has())
+		ab.release()
 	})
 }
 
@@ -79,6 +88,46 @@ func TestE13InOrder(t *testing.T) {
 	})
 }
 
+// Who is in whose way is plan's own relation.
+func TestE13Conflicts(t *testing.T) {
+	dir := func(key string, a plan.Access) plan.Call {
+		return plan.Call{Claims: []plan.Claim{{Key: key, Access: a, Tree: true}}}
+	}
+	for _, tt := range []struct {
+		first, second plan.Call
+		conflict      bool
+	}{
+		{reads("a"), reads("a"), false},
+		{reads("a"), writes("a"), true},
+		{writes("a"), reads("a/"), true},
+		{writes("a//"), writes("a"), true},
+		{writes("a"), writes("a/b"), false},
+		{writes("a", "b"), writes("c", "b"), true},
+		{dir("lib", plan.Read), reads("lib/a"), false},
+		{dir("lib", plan.Read), writes("lib/a/b"), true},
+		{dir("lib", plan.Write), reads("lib"), true},
+		{dir("lib", plan.Write), writes("library"), false},
+		{dir("lib", plan.Write), dir("lib/a", plan.Read), true},
+		{reads("a"), reads(""), true},
+		{reads("/"), reads("a"), true},
+		{reads("a"), free, false},
+		{writes(""), exclusive, false}, // it claims nothing
+	} {
+		for range 2 {
+			synctest.Test(t, func(t *testing.T) {
+				d := exec.NewDomain()
+				first := asks(d, "first", tt.first)
+				second := asks(d, "second", tt.second)
+				assert.Equal(t, !tt.conflict, second.has(), "%v %v", tt.first.Claims, tt.second.Claims)
+				first.release()
+				require.True(t, second.has())
+				second.release()
+			})
+			tt.first, tt.second = tt.second, tt.first
+		}
+	}
+}
+
 // What is nested in a body has its claims already, must be content with these, and keeps them for as long as it lasts.
 func TestE13NestedIsCovered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -87,14 +136,18 @@ func TestE13NestedIsCovered(t *testing.T) {
 		other := asks(d, "other", writes("lib/x"))
 		inner := asks(outer.lease, "inner", writes("lib/x"))
 		require.True(t, inner.has(), "it waits for none of those that wait for it")
-		for _, c := range []plan.Call{writes("a"), writes("b"), tree("a"), writes("lib/y", "b"), writes("")} {
-			refused := asks(outer.lease, "refused", c)
+		for _, c := range []plan.Call{writes("a"), writes("b"), tree("a"), writes("b", "a"), writes(""), {Claims: []plan.Claim{{Key: "a", Access: plan.Read, Tree: true}}}} {
+			refused := asks(outer.lease, "refused", plan.Call{Claims: append(reads("a", "lib").Claims, c.Claims...)})
 			u := new(exec.UncoveredError)
 			require.ErrorAs(t, refused.err, &u, "%v", c)
-			assert.Equal(t, c.Claims[len(c.Claims)-1], u.Claim)
+			assert.Equal(t, c.Claims[0], u.Claim)
 			assert.Equal(t, outer.by, u.Holder)
 		}
+		waits := asks(outer.lease, "waits", writes("lib/x"))
+		assert.False(t, waits.has())
 		outer.release()
+		assert.False(t, waits.has())
+		assert.ErrorIs(t, waits.err, exec.ErrLeaseEnded, "nothing starts any more in a body that has returned")
 		assert.False(t, other.has(), "what is nested has not ended")
 		inner.release()
 		assert.True(t, other.has())
@@ -117,17 +170,24 @@ func TestE13AbandonedKeepsItsClaims(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := exec.NewDomain()
 		a := asks(d, "a", writes("a"))
-		alone := asks(d, "alone", exclusive)
+		inner := asks(a.lease, "inner", writes("a"))
+		waits := asks(a.lease, "waits", writes("a"))
+		alone, alone2 := asks(d, "alone", exclusive), asks(d, "alone 2", exclusive)
 		before := asks(d, "before", writes("b"))
 		a.lease.Abandon()
+		assert.False(t, waits.has())
+		require.ErrorIs(t, waits.err, exec.ErrLeaseEnded)
 		next := asks(d, "next", writes("a"))
 		beside := asks(d, "beside", writes("c"))
 		assert.False(t, next.has())
 		assert.True(t, beside.has())
-		nested := asks(a.lease, "nested", writes("a"))
-		require.ErrorIs(t, nested.err, exec.ErrLeaseEnded)
+		for _, l := range []exec.Lease{a.lease, inner.lease} {
+			nested := asks(l, "nested", writes("a"))
+			require.ErrorIs(t, nested.err, exec.ErrLeaseEnded)
+		}
 
 		alone.lease.Abandon()
+		alone2.lease.Abandon()
 		after := asks(d, "after", writes("d"))
 		within := asks(before.lease, "within", writes("b"))
 		assert.False(t, after.has(), "it might be done to it")
@@ -135,9 +195,12 @@ func TestE13AbandonedKeepsItsClaims(t *testing.T) {
 		within.release()
 		before.release()
 		a.release()
+		inner.release()
 		assert.True(t, next.has(), "it had come before")
 		next.release()
 		beside.release()
+		assert.False(t, after.has())
+		alone2.release()
 		assert.False(t, after.has())
 		alone.release()
 		assert.True(t, after.has())

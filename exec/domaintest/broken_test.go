@@ -163,7 +163,7 @@ type leaky struct {
 func (l *leaky) Acquire(ctx context.Context, r exec.Request) (exec.Lease, error) {
 	l.mu.Lock()
 	l.busy++
-	many := l.busy > 8
+	many := l.busy > 4
 	l.mu.Unlock()
 	defer func() {
 		l.mu.Lock()
@@ -176,15 +176,56 @@ func (l *leaky) Acquire(ctx context.Context, r exec.Request) (exec.Lease, error)
 	return l.MemoryDomain.Acquire(ctx, r)
 }
 
+// A panicky Domain panics whenever it is used in another way than the simplest.
+type panicky struct{ *exec.MemoryDomain }
+
+type panickyLease struct{ exec.Lease }
+
+func (p panicky) Acquire(ctx context.Context, r exec.Request) (exec.Lease, error) {
+	l, err := p.MemoryDomain.Acquire(ctx, r)
+	if err != nil {
+		panic("of an error: " + err.Error())
+	}
+	return panickyLease{l}, nil
+}
+
+func (l panickyLease) Acquire(context.Context, exec.Request) (exec.Lease, error) { panic("nested") }
+func (l panickyLease) Abandon()                                                  { panic("abandoned") }
+
+// A sticky Domain does not hear of a Release.
+type sticky struct{ *exec.MemoryDomain }
+
+type stickyLease struct{ exec.Lease }
+
+func (s sticky) Acquire(ctx context.Context, r exec.Request) (exec.Lease, error) {
+	l, err := s.MemoryDomain.Acquire(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return stickyLease{l}, nil
+}
+
+func (stickyLease) Release() {}
+
 // litter is a goroutine that never ends. TestMain knows of it.
 func litter() { select {} }
 
 func TestRunCatchesWrappers(t *testing.T) {
 	t.Run("one claim after the other", func(t *testing.T) {
-		fails(t, &suite{patience: patience, open: func(testing.TB) exec.Domain { return piecemeal{exec.NewDomain()} }}, guaranteeWholeSets, false)
+		s := &suite{patience: patience, open: func(testing.TB) exec.Domain { return piecemeal{exec.NewDomain()} }}
+		fails(t, s, guaranteeWholeSets, true)
 	})
 	t.Run("not comparable", func(t *testing.T) {
 		fails(t, &suite{patience: patience, open: func(testing.TB) exec.Domain { return plain{MemoryDomain: exec.NewDomain()} }}, guaranteeInterface, false)
+	})
+	t.Run("panics", func(t *testing.T) {
+		open := func(testing.TB) exec.Domain { return panicky{exec.NewDomain()} }
+		for _, of := range []guarantee{guaranteeCancel, guaranteeAbandonment, guaranteeNesting} {
+			fails(t, &suite{patience: patience, open: open}, of, true)
+		}
+		s := &suite{patience: patience, open: open}
+		said := record(t, func(report rapid.TB) { s.concurrent(t, report) })
+		assert.Contains(t, said, "it panics: ")
 	})
 	t.Run("a goroutine is left behind", func(t *testing.T) {
 		fails(t, &suite{patience: patience, open: func(testing.TB) exec.Domain {
@@ -194,6 +235,11 @@ func TestRunCatchesWrappers(t *testing.T) {
 	})
 	t.Run("none", func(t *testing.T) {
 		fails(t, &suite{patience: patience, open: func(testing.TB) exec.Domain { return nil }}, guaranteeInterface, false)
+	})
+	t.Run("stuck", func(t *testing.T) {
+		s := &suite{patience: patience, open: func(testing.TB) exec.Domain { return sticky{exec.NewDomain()} }}
+		said := record(t, func(report rapid.TB) { s.concurrent(t, report) })
+		assert.Contains(t, said, "nobody goes on")
 	})
 	t.Run("only with many", func(t *testing.T) {
 		s := &suite{patience: patience, open: func(testing.TB) exec.Domain { return &leaky{MemoryDomain: exec.NewDomain()} }}

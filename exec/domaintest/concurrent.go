@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -24,31 +25,59 @@ func (s *suite) concurrent(t *testing.T, report rapid.TB) {
 		rounds = 15
 	}
 	err := s.trial(t, guaranteeOrder, func(w *world) error {
-		c := &crowd{d: w.d}
+		ctx, cancel := context.WithCancelCause(context.Background())
+		defer cancel(nil)
+		c := &crowd{d: w.d, ctx: ctx}
 		var all sync.WaitGroup
 		for g := range 16 {
 			r := rand.New(rand.NewPCG(uint64(g), 0))
 			all.Go(func() {
 				for n := range rounds {
-					c.visit(exec.Caller{Lane: fmt.Sprint("goroutine ", g), Call: n}, r)
+					by := exec.Caller{Lane: fmt.Sprint("goroutine ", g), Call: n}
+					c.try(func() { c.visit(by, r) })
+					c.visits.Add(1)
 				}
 			})
 		}
-		all.Wait()
-		if c.err != nil {
-			return c.err
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			all.Wait()
+		}()
+		for before := int64(-1); ; {
+			select {
+			case <-done:
+				if err := c.first(); err != nil {
+					return err
+				}
+				return w.finish() // nothing is left behind
+			case <-time.After(s.patience):
+			}
+			now := c.visits.Load()
+			if now == before && ctx.Err() != nil {
+				return c.first() // nothing helps
+			}
+			if now == before {
+				c.fail(w.as, "after %d requests nobody goes on", now)
+				cancel(errStuck)
+			}
+			before = now
 		}
-		return w.finish() // nothing is left behind
 	})
 	if err != nil {
 		report.Fatal(err)
 	}
 }
 
+// errStuck is the cause with which a crowd is sent away that does not go on by itself.
+var errStuck = errors.New("stuck")
+
 // A crowd keeps watch over who has which of a few keys.
 type crowd struct {
-	d    exec.Domain
-	keys [4]watched
+	d      exec.Domain
+	ctx    context.Context
+	visits atomic.Int64
+	keys   [4]watched
 
 	mu  sync.Mutex
 	err error // the first
@@ -71,10 +100,23 @@ func (c *crowd) fail(g guarantee, format string, args ...any) {
 	}
 }
 
+func (c *crowd) first() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
+}
+
+// try calls f, which may panic in the Domain.
+func (c *crowd) try(f func()) {
+	if p := panicked(f); p != nil {
+		c.fail(guaranteeOrder, "it panics: %v", p)
+	}
+}
+
 // visit is one request and what comes of it.
 func (c *crowd) visit(by exec.Caller, r *rand.Rand) {
 	claims, uses := c.claims(r)
-	ctx, cancel := context.WithCancelCause(context.Background())
+	ctx, cancel := context.WithCancelCause(c.ctx)
 	defer cancel(nil)
 	cause := errors.New("cancelled")
 	var returned atomic.Bool
@@ -95,12 +137,14 @@ func (c *crowd) visit(by exec.Caller, r *rand.Rand) {
 	l, err := c.d.Acquire(ctx, q)
 	returned.Store(true)
 	if err != nil {
-		if err != cause || context.Cause(ctx) != cause {
+		if err != context.Cause(ctx) {
 			c.fail(guaranteeCancel, "%v (%s) gets an error: %v", by, list(claims), err)
 		}
 		return
 	}
+	defer l.Release()
 	c.enter(by, l.Token(), uses)
+	defer c.exit(uses)
 	for range r.IntN(4) {
 		runtime.Gosched()
 	}
@@ -109,8 +153,6 @@ func (c *crowd) visit(by exec.Caller, r *rand.Rand) {
 		l.Abandon()
 		runtime.Gosched()
 	}
-	c.exit(uses)
-	l.Release()
 }
 
 // nest takes the same claims within a lease, twice at once.
@@ -122,21 +164,23 @@ func (c *crowd) nest(by exec.Caller, l exec.Lease, claims []plan.Claim, r *rand.
 	var both sync.WaitGroup
 	for range 2 {
 		both.Go(func() {
-			kid, err := l.Acquire(context.Background(), exec.Request{By: by, Claims: claims})
-			if err != nil {
-				c.fail(guaranteeNesting, "what is nested in %v (%s) gets an error: %v", by, list(claims), err)
-				return
-			}
-			writes := slices.ContainsFunc(claims, func(c plan.Claim) bool { return c.Access == plan.Write })
-			if n := inside.Add(1); n > 1 && writes {
-				c.fail(guaranteeNesting, "two have the same claims (%s) at once within the lease of %v", list(claims), by)
-			}
-			if kid.Token() != l.Token() {
-				c.fail(guaranteeFencing, "a lease has token %d, and the one within which it competes %d", kid.Token(), l.Token())
-			}
-			runtime.Gosched()
-			inside.Add(-1)
-			kid.Release()
+			c.try(func() {
+				kid, err := l.Acquire(c.ctx, exec.Request{By: by, Claims: claims})
+				if err != nil {
+					c.fail(guaranteeNesting, "what is nested in %v (%s) gets an error: %v", by, list(claims), err)
+					return
+				}
+				writes := slices.ContainsFunc(claims, func(c plan.Claim) bool { return c.Access == plan.Write })
+				if n := inside.Add(1); n > 1 && writes {
+					c.fail(guaranteeNesting, "two have the same claims (%s) at once within the lease of %v", list(claims), by)
+				}
+				if kid.Token() != l.Token() {
+					c.fail(guaranteeFencing, "a lease has token %d, and the one within which it competes %d", kid.Token(), l.Token())
+				}
+				runtime.Gosched()
+				inside.Add(-1)
+				kid.Release()
+			})
 		})
 	}
 	both.Wait()

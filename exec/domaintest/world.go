@@ -101,7 +101,7 @@ func (w *world) leave() (err error) {
 		case !a.await():
 			err = w.broken(guaranteeCancel, "Acquire of request %d does not return although its context is done", a.n)
 		case a.err == nil && a.lease != nil && !a.released:
-			a.lease.Release()
+			_ = panicked(a.lease.Release) // then it has failed before
 		}
 	}
 	return err
@@ -212,13 +212,14 @@ func (w *world) do(s step) error {
 		return w.settle()
 	}
 	a := w.all[s.of-1]
+	var p any
 	switch s.do {
 	case releases:
 		w.model.release(a.request)
-		a.lease.Release()
+		p = panicked(a.lease.Release)
 	case abandons:
 		w.model.abandon(a.request)
-		a.lease.Abandon()
+		p = panicked(a.lease.Abandon)
 	case cancels:
 		w.model.refuse(a.request, cancelled)
 		a.cancel(a.cause)
@@ -226,7 +227,17 @@ func (w *world) do(s step) error {
 		w.model.lose(a.request)
 		w.suite.expire(a.lease)
 	}
+	if p != nil {
+		return w.broken(w.as, "the lease of request %d panics: %v", a.n, p)
+	}
 	return w.settle()
+}
+
+// panicked calls f and returns what it panics with, or nil.
+func panicked(f func()) (value any) {
+	defer func() { value = recover() }()
+	f()
+	return nil
 }
 
 // ask calls Acquire.
@@ -258,7 +269,11 @@ func (w *world) ask(s step) {
 	r := exec.Request{By: a.by, Claims: slices.Clone(s.claims), Exclusive: s.exclusive, Blocked: a.blocked}
 	go func() {
 		defer close(a.done)
-		lease, err := d.Acquire(ctx, r)
+		var lease exec.Lease
+		var err error
+		if p := panicked(func() { lease, err = d.Acquire(ctx, r) }); p != nil {
+			err = fmt.Errorf("it panics: %v", p)
+		}
 		for _, x := range leases {
 			if gone(x.lease) {
 				a.saw = append(a.saw, x.n)
