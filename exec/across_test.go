@@ -313,9 +313,9 @@ func (tr *troupe) review(t *rapid.T, p *played) {
 	}
 }
 
-// Lanes share a Domain, and perhaps a semaphore, and lanes are nested in their bodies: whatever they do, what conflicts is
-// never at work at the same time, permits are never too many, every call has its outcome, nothing is stuck and nothing is
-// left.
+// Lanes share a Domain, and perhaps a semaphore, and lanes are nested in their bodies: whatever they do, what conflicts
+// is never at work at the same time, permits are never too many, every call has its outcome, nothing is stuck and nothing
+// is left.
 func TestDomainStress(t *testing.T) {
 	rounds := 12 // of 100
 	if testing.Short() {

@@ -188,7 +188,7 @@ func TestE9HardErrorEndsTheWaitInTheDomain(t *testing.T) {
 	})
 }
 
-// A panic or a runtime.Goexit in a body gives back its claims, once, and so does one of an admission to a call that waits.
+// A panic or a runtime.Goexit in a body gives back its claims, once.
 func TestE7PanicGivesBackItsClaims(t *testing.T) {
 	for how, fail := range failures {
 		synctest.Test(t, func(t *testing.T) {
@@ -224,6 +224,7 @@ func (f fragile) Next(after int) (int, bool) {
 	return f.Admission.Next(after)
 }
 
+// When the admission breaks, a call that was about to wait for its claims leaves the line for them.
 func TestE9BrokenAdmissionLeavesTheDomain(t *testing.T) {
 	for how, fail := range failures {
 		synctest.Test(t, func(t *testing.T) {

@@ -204,7 +204,8 @@ func TestDomainWaitDoesNotOccupyTheLane(t *testing.T) {
 	})
 }
 
-// Claims are free when the body has returned: its Settled and its Commit do not keep them, nor the commits before its own.
+// Claims are free when the body has returned: its Settled and its Commit do not keep them, nor do the commits before its
+// own.
 func TestDomainReleasesWhenTheBodyReturns(t *testing.T) {
 	for _, slow := range []string{"Settled", "Commit", "the commit before"} {
 		t.Run(slow, func(t *testing.T) {

@@ -175,8 +175,8 @@ func TestDomainKeptContext(t *testing.T) {
 	})
 }
 
-// Holds are used again by later calls of a lane. Whoever uses a context while its body returns, or later, gets at what that
-// call had or at nothing, and never at what another call has.
+// Holds are used again by later calls of a lane. Whoever uses a context while its body returns, or later, gets at what
+// that call had or at nothing, and never at what another call has.
 func TestDomainKeptContextBesideReturn(t *testing.T) {
 	rounds := 4000
 	if testing.Short() {

@@ -30,7 +30,8 @@ func losing(after time.Duration) (*service, *exec.MemoryDomain) {
 	return s, d
 }
 
-// A call whose lease runs out is cancelled, and nobody else is. It has the lease until its body has returned all the same.
+// A call whose lease runs out is cancelled, and nobody else is. It has the lease until its body has returned, all the
+// same.
 func TestForeignLeaseLost(t *testing.T) {
 	t.Run("during the body", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
