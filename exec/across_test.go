@@ -293,7 +293,7 @@ func (tr *troupe) review(t *rapid.T, p *played) {
 	checkTimes(t, p.j, p.timeline.Snapshot())
 	for _, e := range p.j.all() {
 		var not *exec.NotRunError
-		if e.stage != "settled" || !errors.As(e.err, &not) || !not.Refused {
+		if e.stage != "settled" || !errors.As(e.err, &not) || !not.Unclaimed {
 			continue
 		}
 		require.NotNil(t, p.by, "only what is nested is refused: %v", not)

@@ -87,7 +87,7 @@ func (h *hold) acquire(d Domain, r Request) (lost <-chan struct{}, err error) {
 
 // unclaimed is the end of a call that the Domain refused.
 func (l *Lane) unclaimed(i int, c *call, cause error) {
-	err := &NotRunError{Call: i, Cause: cause, Refused: true}
+	err := &NotRunError{Call: i, Cause: cause, Unclaimed: true}
 	if c == nil {
 		l.bodyEnded(i, EndNotRun, err)
 	} else {

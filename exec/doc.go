@@ -14,15 +14,16 @@
 // # What is promised
 //
 //   - Results stand at the position of their call. Commits come one at a time, in the model's order.
-//   - At most limit bodies run at once. A permit is free again the moment a body returns.
+//   - At most limit bodies run at once, but for those that wait for a lane of their own: see [Limit]. A permit is free
+//     again the moment a body returns.
 //   - The context is checked before every start. After a cancel nothing starts, the bodies that run get the cancel and are
 //     waited for, and every call still gets exactly one outcome.
 //   - With [Drain], a body that ignores its cancel is abandoned: its outcome says so and its late return is dropped.
 //   - A panic or a runtime.Goexit in a body ends that call and no other.
 //   - An error in an outcome is data and cancels nobody. An error of a stage stops the lane, and the first one is
 //     what Wait returns.
-//   - With [In], bodies of different lanes do not overlap where their claims conflict. With [Shared], lanes share a bound.
-//     Neither can dead-lock, however deep lanes are nested in bodies.
+//   - With [In], bodies of different lanes do not overlap where their claims conflict. With [Shared], lanes share a bound
+//     for their bodies. However deep lanes are nested in bodies, calls that wait for claims or permits do not deadlock.
 //   - No goroutine outlives Run or Wait, except that of an abandoned body.
 //   - The values of the caller's context reach every stage.
 //
@@ -40,21 +41,25 @@
 //	E8   an error in an outcome is data: it cancels nothing
 //	E9   after a hard error nothing starts or commits, and the first one is what is returned: all or nothing
 //	E10  no goroutine is left at the end, but for those of abandoned bodies
-//	E11  a body holds no permit while a lane nested in it is open: none of the shared semaphore, and, in a Domain, none of
-//	     its lane that a call with claims waits for
+//	E11  a body gives back its permit of the shared semaphore while a lane nested in it is open, and in a Domain that of
+//	     its lane, too, for calls that have their claims already
 //	E12  every stage sees the values of the caller's context
-//	E13  what conflicts is never held in a Domain at the same time by calls that are not nested in one another, what came
-//	     first is served first, and nothing dead-locks
+//	E13  claims that conflict are never held in a Domain at the same time, unless by a call and one nested in it; what
+//	     came first is served first; and nothing deadlocks
 //	E14  a timeline says how long each call waited and for what, and the sums add up
 //
 // # Across lanes
 //
 // A [Domain] holds claims across lanes: those of several agents, of sub-agents, of a turn that is not over when the next
-// begins. Five rules keep it free of dead-locks. A call takes all of its claims at once and adds none later. It takes them
-// when its lane has admitted it and its approval is there, and waits for them without occupying the lane or a permit. It
-// keeps them until its body has returned, also when the body was abandoned, so that nothing races a body that nobody
-// waits for any more. What is nested in a body competes within the body's lease, and must be covered by it. And a body
-// has no permit while a lane is open in it, neither of the shared semaphore nor of its own lane.
+// begins. Five rules keep it free of deadlocks:
+//
+//  1. A call takes all of its claims at once, and adds none later.
+//  2. It takes its place in line when its lane has admitted it and its approval is there, and waits without occupying
+//     the lane or a permit.
+//  3. It keeps its claims until its body has returned, also when the body was abandoned, so that nothing races a body that
+//     nobody waits for any more. It does not keep them until its Settled or its Commit.
+//  4. What is nested in a body competes within the body's lease, and must be covered by it.
+//  5. A body has no permit while a lane is open in it, neither of the shared semaphore nor of its own lane.
 //
 // # How it works
 //

@@ -3,82 +3,95 @@ package exec
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/keywave-go/keywave/plan"
 )
 
 // A Domain holds claims across lanes: those of several agents, of their sub-agents, of later turns. Lanes that are
 // given the same one with [In] take the claims of every call from it, for as long as the call's body runs, so that
-// bodies of different lanes never overlap in what they claim. Within one lane its admission has seen to that already;
-// what only a Domain knows of are the claims of exclusive calls.
+// bodies of different lanes never overlap in what they claim. [NewDomain] makes one that lives in memory.
 //
-// [NewDomain] makes one that lives in memory. It is an interface because a service can stand behind it that grants
-// leases to several processes. An implementation must be comparable, a pointer say, be safe for concurrent use, and
-// guarantee this; package exec/domaintest has the tests:
+// It is an interface because a service can stand behind it that grants leases to several processes. An implementation
+// must be comparable, as a pointer is, be safe for concurrent use, and guarantee what follows; package exec/domaintest
+// has the tests.
 //
 //   - Whole sets. A request is granted all of its claims in one step, or none. A lease takes on none later.
-//   - Order. Two requests are in each other's way when two of their claims overlap and one of those is a write, as
-//     [plan.Conflict] says of safe calls. Of two that are in each other's way the one whose Acquire came first is granted
-//     first, and the other when that lease has ended: a writer waits for what came before it and nothing else, and
-//     readers that come later queue behind it. Nothing else makes a request wait. A claim whose key is empty, slashes
-//     aside, is a write of everything.
-//   - Fencing. Tokens are above 0, and of two leases that were in each other's way the later has the higher token, so that
-//     a store that has seen the later can refuse the earlier. A lease that competes within another one has the token of
-//     that: to everybody else the two are one.
-//   - Expiry. A lease lasts until its Release. An implementation that cannot wait for that, since its holder may be gone,
-//     closes Lost before it grants the claims to anybody else.
-//   - Nesting. A lease is itself a Domain: what is acquired of it competes within it, by the same rules. It must be covered
-//     by the claims of the nearest lease around it that has any, claim by claim, where a read does not cover a write; if
-//     it is not, Acquire returns an [*UncoveredError] at once. With no claims anywhere around it, it competes in the Domain
-//     that all of them come from. A lease has ended when it was released and every lease acquired of it has ended.
-//   - Abandonment. An abandoned lease keeps its claims until its Release, and an exclusive one that has none keeps every
-//     request that comes later from being granted where it competed. Nothing is acquired any more of it, nor of any lease
-//     within it, and nothing of a released one: Acquire returns an error that wraps [ErrLeaseEnded], also to those that
-//     wait already.
-//   - Cancel. When ctx is done, Acquire returns [context.Cause], and leaves nothing behind that others could wait for.
+//   - Order. Two requests conflict when two of their claims overlap and one of these is a write, as [plan.Conflict] says of
+//     safe calls. Of two that conflict the one whose Acquire came first is granted first, and the other when that lease
+//     has ended: a writer waits for what came before it and nothing else, and readers that come later queue behind it.
+//     A claim whose key is empty, slashes aside, is a write of everything.
+//   - Fencing. Tokens are above 0, and of two leases that conflict the later has the higher token, so that a store that has
+//     seen the later can refuse the earlier. A lease that competes within another one has the token of that: to everybody
+//     else the two are one.
+//   - Nesting. A lease is itself a Domain: what is acquired from it competes within it, by the same rules. It must be
+//     covered by the claims of the nearest lease around it that has any, each claim by one of those, where a read does not
+//     cover a write; if it is not, Acquire returns an [*UncoveredError] at once. If no lease around it has claims, it
+//     competes in the Domain that they all come from. A lease has ended when it was released and every lease acquired from
+//     it has ended.
+//   - Abandonment. An abandoned lease keeps its claims until its Release. If it is exclusive and has none, every later
+//     request that competes where it does waits for its Release. From an abandoned lease, and from the leases within it,
+//     nothing more is acquired.
+//   - Expiry. A lease lasts until it has ended. An implementation that cannot wait for that, because the holder may be gone,
+//     closes Lost before it grants the claims to anybody else, also that of the leases within; nothing more is acquired
+//     from them.
+//   - Repetition. A second Release or Abandon, and an Abandon after the Release, do nothing.
 type Domain interface {
+	// Acquire waits until the request can be granted, and returns its lease.
+	//
+	// When ctx is done it returns [context.Cause], and leaves nothing behind that others would wait for. From a lease that
+	// was released, abandoned or lost, or lies within one that was abandoned or lost, it returns an error that wraps
+	// [ErrLeaseEnded], at once, and also to those that wait already. Any other error refuses the request, as an
+	// [*UncoveredError] does.
 	Acquire(ctx context.Context, r Request) (Lease, error)
 }
 
 // A Request is what a call asks of a [Domain].
 type Request struct {
-	By        Caller       // whose call it is
-	Claims    []plan.Claim // in any order, also none, also the same twice; Acquire keeps nothing of the slice
-	Exclusive bool         // the call runs alone in its lane; it matters only when its lease has no claims and is abandoned
+	By     Caller       // whose call it is
+	Claims []plan.Claim // in any order, also none, also the same twice; Acquire keeps nothing of the slice
 
-	// Blocked, if not nil, is told what keeps the request waiting, once it has to wait and whenever that changes: at
-	// most 17 times, and never after Acquire has returned. It must be quick and must not call back into the Domain, which
-	// may hold a lock. A Domain that does not know need not call it.
+	// Exclusive: the call runs alone in its lane, and may do anything if it claims nothing. What that means for others
+	// depends on its claims alone, until it is abandoned.
+	Exclusive bool
+
+	// Blocked, if not nil, is told what keeps the request waiting, once it has to wait and whenever that changes, but not
+	// without end: the last Block may have a By whose Call is below 0, which stands for all that follow. Blocked is not
+	// called once Acquire has returned. It must be quick, and neither panic nor call back into the Domain, which may hold
+	// a lock. A Domain that does not know need not call it.
 	Blocked func(Block)
 }
 
-// A Lease is what a call holds while its body runs. Its methods are safe for concurrent use. The lane calls Release
-// exactly once.
+// A Lease is what a call holds while its body runs. Its methods are safe for concurrent use. A lane calls Release once,
+// when the body has returned, and Abandon before that if it gives the body up.
 type Lease interface {
 	Domain
 
 	// Release says that the body has returned.
 	Release()
 
-	// Abandon says that the body was given up although it runs: it keeps the claims until its Release.
+	// Abandon says that nobody waits for the body any more, which still runs: the lease keeps its claims until Release.
 	Abandon()
 
-	// Token is the fencing token.
+	// Token returns the fencing token: see [FencingToken]. It does not change.
 	Token() uint64
 
-	// Lost is closed when the lease has run out before its Release. A nil channel: it never does. The lane cancels
-	// the call then, with [ErrLeaseLost], and in [Run] and [Each] that is a hard error.
+	// Lost returns a channel that is closed when the lease runs out before it was released; nil if that cannot be. The
+	// lane cancels the call then, with [ErrLeaseLost]; in [Run] and [Each] that is a hard error.
 	Lost() <-chan struct{}
 }
 
-// A Caller names a call to those who wait for it.
+// A Caller names the call that asks a [Domain] for claims to those who wait for it.
 type Caller struct {
-	Lane string // as Name says; empty: it has none
-	Call int    // index of the call in its lane
+	Lane string // the name of its lane, from [Name]; empty: it has none
+	Call int    // its index in the lane, from 0
 }
 
 // String returns "call 3 of A", counting from 1.
 func (c Caller) String() string {
+	if c.Call < 0 {
+		return "other calls"
+	}
 	if c.Lane == "" {
 		return fmt.Sprintf("call %d of another lane", c.Call+1)
 	}
@@ -87,11 +100,11 @@ func (c Caller) String() string {
 
 // A Block says what keeps a request of a [Domain] waiting.
 type Block struct {
-	Who       Caller     // the one that waits
+	Who       Caller     // the call that waits
 	Mine      plan.Claim // what it wants
-	By        Caller     // the one that is in its way: it holds Held, or has waited for it longer
-	Held      plan.Claim // zero, as Mine is, if By was abandoned and might do anything
-	Abandoned bool       // By was abandoned
+	By        Caller     // the call that is in its way: it has Held, or has waited for it longer
+	Held      plan.Claim // what that one claims
+	Abandoned bool       // By was abandoned. If it is exclusive and claims nothing, Mine and Held are zero: it might do anything
 }
 
 // String says it in a line: "call 1 of B waits for call 3 of A (write a)".
@@ -110,8 +123,8 @@ func held(c plan.Claim, abandoned bool) string {
 	return c.String() + ", abandoned"
 }
 
-// An UncoveredError refuses a call that is nested in the body of another one: that one holds claims, and they do not
-// cover what this one wants. To wait for it could be to wait for somebody who waits for the other one.
+// An UncoveredError refuses a call that is nested in the body of another one, which has claims that do not cover those of
+// the nested call. To wait for them could deadlock: whoever has them may wait for the claims of the other.
 type UncoveredError struct {
 	Claim  plan.Claim   // the first that is not covered
 	Holder Caller       // the call in which the refused one is nested, the nearest that has claims
@@ -120,23 +133,21 @@ type UncoveredError struct {
 
 // Error names the claim, and the call that should have claimed as much.
 func (e *UncoveredError) Error() string {
-	has := ""
-	for i, c := range e.Held {
-		if i == 3 {
-			has += fmt.Sprintf(" and %d more", len(e.Held)-i)
-			break
-		}
-		if i > 0 {
-			has += ", "
-		}
-		has += c.String()
+	const most = 3
+	var has []string
+	for _, c := range e.Held[:min(most, len(e.Held))] {
+		has = append(has, c.String())
 	}
-	return fmt.Sprintf("claim %v is not covered by those of %v, in which the call is nested: %s", e.Claim, e.Holder, has)
+	if more := len(e.Held) - most; more > 0 {
+		has = append(has, fmt.Sprintf("and %d more", more))
+	}
+	return fmt.Sprintf("claim %v is not covered by those of %v, in which the call is nested: %s", e.Claim, e.Holder, strings.Join(has, ", "))
 }
 
-// Token returns the fencing token of the call whose body was given ctx, to be handed on to a store that refuses a writer
-// whose token is lower than one that it has seen. It is false for a ctx that is of no call in a [Domain].
-func Token(ctx context.Context) (token uint64, ok bool) {
+// FencingToken returns the token of the call in a [Domain] whose body was given ctx, to hand on to a store that refuses a
+// writer whose token is lower than one that it has seen. It is false for any other ctx, and may be once the body has
+// returned.
+func FencingToken(ctx context.Context) (token uint64, ok bool) {
 	h, _ := holdOf(ctx)
 	if h == nil || h.lease == nil {
 		return 0, false

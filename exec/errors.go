@@ -71,7 +71,7 @@ type NotRunError struct {
 	Call  int   // index of the call
 	Cause error // of the cancel, or why its Domain refused it; nil: its own Await returned false
 
-	Refused bool // it was not cancelled: its Domain refused its claims
+	Unclaimed bool // it was not cancelled: its Domain refused its claims
 }
 
 // Error names the call and the cause.

@@ -21,19 +21,19 @@ import (
 
 // A body has the token of its lease, and what is nested in it the same, however deep. Outside of bodies there is none.
 func TestToken(t *testing.T) {
-	_, ok := exec.Token(t.Context())
+	_, ok := exec.FencingToken(t.Context())
 	assert.False(t, ok)
 	s, d := newService()
 	for _, dom := range []exec.Domain{d, s} {
 		var tokens []uint64
 		require.NoError(t, inside(t.Context(), []plan.Call{writes("a"), writes("a"), free}, func(ctx context.Context, i int) error {
-			token, ok := exec.Token(ctx)
+			token, ok := exec.FencingToken(ctx)
 			assert.True(t, ok)
 			assert.NotZero(t, token)
 			tokens = append(tokens, token)
 			if i == 2 { // without claims what is nested competes outside, as something of its own
 				return inside(ctx, []plan.Call{writes("a")}, func(ctx context.Context, _ int) error {
-					inner, ok := exec.Token(context.WithoutCancel(ctx))
+					inner, ok := exec.FencingToken(context.WithoutCancel(ctx))
 					assert.True(t, ok)
 					assert.Greater(t, inner, token)
 					return nil
@@ -41,7 +41,7 @@ func TestToken(t *testing.T) {
 			}
 			return inside(ctx, []plan.Call{writes("a"), free}, func(ctx context.Context, _ int) error {
 				return inside(ctx, []plan.Call{reads("a")}, func(ctx context.Context, _ int) error {
-					inner, ok := exec.Token(ctx)
+					inner, ok := exec.FencingToken(ctx)
 					assert.True(t, ok)
 					assert.Equal(t, token, inner)
 					return nil
@@ -54,7 +54,7 @@ func TestToken(t *testing.T) {
 	}
 	// Neither a lane without a Domain, nor the stages of one that has one, have a token.
 	none := func(ctx context.Context) {
-		_, ok := exec.Token(ctx)
+		_, ok := exec.FencingToken(ctx)
 		assert.False(t, ok)
 	}
 	require.NoError(t, inside(t.Context(), times(2, free), func(ctx context.Context, _ int) error { none(ctx); return nil }, exec.Shared(semaphore.NewWeighted(1))))
@@ -91,15 +91,15 @@ func TestDomainKeptContext(t *testing.T) {
 					if i == 0 {
 						kept = context.WithoutCancel(ctx)
 						if kind == "used before" {
-							_, ok := exec.Token(kept)
+							_, ok := exec.FencingToken(kept)
 							assert.True(t, ok)
 							return inside(kept, []plan.Call{writes("k")}, func(context.Context, int) error { return nil })
 						}
 						return nil
 					}
 					// The next call of the lane has the same claims, and perhaps what the first one had them in.
-					before, _ := exec.Token(ctx)
-					token, ok := exec.Token(kept)
+					before, _ := exec.FencingToken(ctx)
+					token, ok := exec.FencingToken(kept)
 					assert.True(t, !ok || token < before, "%d is that of another call", token)
 					for _, what := range []plan.Call{writes("k"), free, exclusive} {
 						js := newJournal().stubs(what, what)
@@ -110,7 +110,7 @@ func TestDomainKeptContext(t *testing.T) {
 							err := js[0].j.find(t, i, "settled").err
 							var not *exec.NotRunError
 							require.ErrorAs(t, err, &not)
-							assert.True(t, not.Refused)
+							assert.True(t, not.Unclaimed)
 							assert.ErrorIs(t, err, exec.ErrLeaseEnded)
 							assert.NotContains(t, err.Error(), "call 2 of A")
 						}
@@ -202,13 +202,13 @@ func TestDomainKeptContextBesideReturn(t *testing.T) {
 				ctx = context.WithoutCancel(ctx)
 				own, has := uint64(0), i%2 == 0
 				if has { // else nobody has got at the hold before
-					own, _ = exec.Token(ctx)
+					own, _ = exec.FencingToken(ctx)
 				}
 				late.Go(func() {
 					for range i % 7 {
 						runtime.Gosched()
 					}
-					if token, ok := exec.Token(ctx); ok {
+					if token, ok := exec.FencingToken(ctx); ok {
 						assert.True(t, !has || token == own, "call %d has token %d, not %d", i, own, token)
 						tokens.Add(1)
 					}

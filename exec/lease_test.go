@@ -116,9 +116,9 @@ func TestForeignDomain(t *testing.T) {
 		j := newJournal()
 		js := j.stubs(writes("a", "b"), writes("b"), free)
 		js[0].run = func(ctx context.Context) exec.Outcome {
-			outer, _ := exec.Token(ctx)
+			outer, _ := exec.FencingToken(ctx)
 			_, err := exec.Run(ctx, []plan.Call{writes("a"), writes("a"), writes("b"), reads("b")}, func(ctx context.Context, i int) (int, error) {
-				inner, ok := exec.Token(ctx)
+				inner, ok := exec.FencingToken(ctx)
 				assert.True(t, ok)
 				assert.Equal(t, outer, inner)
 				return 0, rest(ctx, time.Second)
@@ -308,7 +308,7 @@ func TestForeignAcquireErring(t *testing.T) {
 				var not *exec.NotRunError
 				require.ErrorAs(t, j.find(t, 1, "settled").err, &not)
 				assert.Equal(t, 1, not.Call)
-				assert.True(t, not.Refused)
+				assert.True(t, not.Unclaimed)
 				assert.Equal(t, how == "error" || how == "slow error", errors.Is(not, errBoom))
 				assert.NotContains(t, not.Error(), "%!")
 				check(t, j, checks{calls: []plan.Call{free, writes("a"), writes("a"), exclusive}, limit: exec.DefaultLimit, ordered: true})
@@ -319,7 +319,7 @@ func TestForeignAcquireErring(t *testing.T) {
 				}, exec.In(s), exec.Admit(plan.NewKeyed))
 				require.ErrorAs(t, err, &not)
 				assert.Equal(t, 1, not.Call)
-				assert.True(t, not.Refused)
+				assert.True(t, not.Unclaimed)
 				assert.Nil(t, got)
 				assert.Less(t, time.Since(j.start), time.Hour, "bodies are cancelled")
 				assert.Contains(t, []int{3, 4}, s.book.closed(t))

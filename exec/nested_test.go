@@ -181,7 +181,7 @@ func TestDomainUncoveredIsRefused(t *testing.T) {
 			var not *exec.NotRunError
 			require.ErrorAs(t, err, &not)
 			assert.Equal(t, 1, not.Call)
-			assert.True(t, not.Refused)
+			assert.True(t, not.Unclaimed)
 			require.ErrorAs(t, err, new(*exec.UncoveredError))
 
 			var commits []int
@@ -199,7 +199,7 @@ func TestDomainUncoveredIsRefused(t *testing.T) {
 
 		for i, key := range map[int]string{1: "elsewhere", 3: "b"} {
 			err := j.find(t, i, "settled").err
-			assert.Equal(t, &exec.NotRunError{Call: i, Refused: true, Cause: &exec.UncoveredError{
+			assert.Equal(t, &exec.NotRunError{Call: i, Unclaimed: true, Cause: &exec.UncoveredError{
 				Claim:  plan.Claim{Key: key},
 				Holder: exec.Caller{Lane: "outer", Call: 1},
 				Held:   s.what.Claims,
@@ -338,7 +338,7 @@ func TestDomainLeaseOutlivesItsBody(t *testing.T) {
 					for _, i := range []int{1, 2, 3} {
 						var not *exec.NotRunError
 						require.ErrorAs(t, j.find(t, i, "settled").err, &not)
-						assert.True(t, not.Refused)
+						assert.True(t, not.Unclaimed)
 						assert.ErrorIs(t, not, exec.ErrLeaseEnded)
 						assert.Contains(t, not.Error(), "outer")
 						assert.Equal(t, time.Second, j.find(t, i, "settled").at)

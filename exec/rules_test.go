@@ -11,7 +11,7 @@ import (
 	"github.com/keywave-go/keywave/plan"
 )
 
-// The rules that keep a Domain free of dead-locks, as far as they are the Domain's own. Package domaintest has them in all
+// The rules that keep a Domain free of deadlocks, as far as they are the Domain's own. Package domaintest has them in all
 // their forms; here is the plainest of each.
 
 // A call takes all of its claims at once: who has one of two keys and waits for the other would wait for ever for somebody

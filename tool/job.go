@@ -77,7 +77,7 @@ func (j *Job) Settled(_ context.Context, o exec.Outcome) error {
 		j.Result = panicked(name, what)
 	case errors.As(o.Err, &lost):
 		j.Result = abandoned(name, lost.Cause)
-	case errors.As(o.Err, &notStart) && notStart.Refused:
+	case errors.As(o.Err, &notStart) && notStart.Unclaimed:
 		j.Result = unclaimed(name, notStart.Cause)
 	case errors.As(o.Err, &notStart):
 		j.Result = notRun(name, notStart.Cause)
