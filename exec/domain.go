@@ -109,6 +109,9 @@ type Block struct {
 
 // String says it in a line: "call 1 of B waits for call 3 of A (write a)".
 func (b Block) String() string {
+	if b.By.Call < 0 {
+		return fmt.Sprintf("%v waits for %v", b.Who, b.By)
+	}
 	return fmt.Sprintf("%v waits for %v (%s)", b.Who, b.By, held(b.Held, b.Abandoned))
 }
 

@@ -16,10 +16,10 @@ var (
 	// ErrAdmission is the hard error of an [plan.Admission] that broke its contract: it offered a call that may not
 	// start, or none although nothing runs.
 	ErrAdmission = errors.New("admission broke its contract")
-	// ErrLeaseEnded is what Acquire of a [Lease] returns when nothing can be acquired of it any more: the body that holds
-	// it has returned or was abandoned.
+	// ErrLeaseEnded is what Acquire of a [Lease] wraps when nothing is acquired from it any more: the body that holds it has
+	// returned or was abandoned, or the lease has run out.
 	ErrLeaseEnded = errors.New("lease has ended")
-	// ErrLeaseLost is the cause with which a call is cancelled whose [Lease] ran out while its body was running.
+	// ErrLeaseLost is the cause with which a call is cancelled whose [Lease] runs out before its body has returned.
 	ErrLeaseLost = errors.New("lease was lost")
 )
 

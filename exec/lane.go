@@ -29,7 +29,7 @@ type Lane struct {
 	shared *semaphore.Weighted // nil: none
 	outer  *hold               // of the body around; nil: none that has anything
 
-	spare    []*leased     // to be used again
+	spare    []*hold       // to be used again
 	contexts []bodyContext // not used yet
 	done     chan struct{} // closed at the end, when no goroutine is left
 
@@ -45,7 +45,7 @@ type Lane struct {
 	known   int   // how many of slots the admission has been given
 	cursor  int   // the next to commit
 	refused int   // how many starts the admission has refused since anything happened
-	active  int   // admitted and not settled, and not in Await: bounded by limit
+	active  int   // admitted and not settled, and in no wait of its own: none is admitted unless it is below limit
 	open    int   // admitted, and not ready to commit
 	recalls []int // cancelled by CancelCall while they waited to be admitted
 	lapsed  []int // their drain bound has passed

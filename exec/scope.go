@@ -71,7 +71,7 @@ type place struct {
 	mode       mode
 }
 
-// enter puts a request in line, acquired of in, and grants it if nothing is in its way.
+// enter puts a request in line, acquired from in, and grants it if nothing is in its way.
 func (s *scope) enter(l *lease, in *lease, r Request) {
 	s.d.clock++
 	l.by, l.exclusive, l.scope, l.ticket, l.in, l.lack = r.By, r.Exclusive, s, s.d.clock, in, 0

@@ -30,7 +30,7 @@ type Timeline struct {
 type Span struct {
 	Call      int           // its index
 	Submitted time.Duration // given to the lane
-	Admitted  time.Duration // allowed to start: Prepare follows, then an approval and a permit
+	Admitted  time.Duration // allowed to start: Prepare follows, then an approval, its claims and a permit
 	Started   time.Duration // the body was called
 	Settled   time.Duration // the body returned or was abandoned, or it was clear that there will be none
 	Committed time.Duration // Commit or Skip returned

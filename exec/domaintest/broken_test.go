@@ -81,7 +81,7 @@ func TestRunCatchesBreakages(t *testing.T) {
 		{guaranteeCancel, "a cancel that comes later ends the lease", false},
 		{guaranteeCancel, "a cancel is ignored", false},
 		{guaranteeBlocked, "told after it was granted", false},
-		{guaranteeBlocked, "told as often as it changes", true},
+		{guaranteeBlocked, "told after the last word", true},
 		{guaranteeBlocked, "told of himself", false},
 		{guaranteeBlocked, "told what somebody else waits for", false},
 		{guaranteeBlocked, "told of what he does not want", false},

@@ -140,9 +140,6 @@ func (w *world) look() error {
 		if late {
 			return w.broken(guaranteeBlocked, "request %d was told what it waits for after Acquire had returned", a.n)
 		}
-		if len(told) > mostTold {
-			return w.broken(guaranteeBlocked, "request %d was told %d times what it waits for", a.n, len(told))
-		}
 		for _, b := range told[a.judged:] {
 			a.judged++
 			if err := w.block(a, b); err != nil {
@@ -165,13 +162,17 @@ func (w *world) look() error {
 	return nil
 }
 
-// mostTold is how often a request may be told what is in its way.
-const mostTold = 17
-
 // block compares what a request was told with what can have been in its way.
 func (w *world) block(a *attempt, b exec.Block) error {
 	if b.Who != a.by {
 		return w.broken(guaranteeBlocked, "request %d is %v, and was told what %v waits for", a.n, a.by, b.Who)
+	}
+	if b.By.Call < 0 { // it will not be told any more
+		a.untold = true
+		return nil
+	}
+	if a.untold {
+		return w.broken(guaranteeBlocked, "request %d was told what it waits for after it was told that it would not be", a.n)
 	}
 	i := slices.IndexFunc(w.all, func(x *attempt) bool { return x.by == b.By })
 	if i < 0 {

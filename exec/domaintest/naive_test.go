@@ -32,7 +32,6 @@ type naiveLease struct {
 	done  chan struct{} // closed when it has been granted or refused
 	err   error
 	gone  chan struct{} // closed when it has run out
-	told  int
 	near  *naiveLease
 	kids  []*naiveLease
 	gives bool // broken: has been released twice
@@ -90,7 +89,7 @@ func (d *naive) acquire(ctx context.Context, in *naiveLease, r exec.Request) (ex
 	if d.is("neither a lease nor an error") && len(r.Claims) == 3 {
 		return nil, nil
 	}
-	if d.is("told after it was granted") && l.told > 0 {
+	if d.is("told after it was granted") && l.near != nil {
 		defer func() { go r.Blocked(exec.Block{Who: r.By, By: l.near.r.By}) }()
 	}
 	return l, nil
@@ -153,13 +152,11 @@ func (d *naive) serve() {
 			close(l.done)
 			continue
 		}
-		most := mostTold
-		if d.is("told as often as it changes") {
-			most = 1000
-		}
-		if l.near != x && l.told < most && l.r.Blocked != nil {
+		if l.near != x && l.r.Blocked != nil {
+			if l.near == nil && d.is("told after the last word") {
+				l.r.Blocked(exec.Block{Who: l.r.By, By: exec.Caller{Call: -1}})
+			}
 			l.near = x
-			l.told++
 			l.r.Blocked(d.block(l, x))
 		}
 	}

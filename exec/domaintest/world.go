@@ -47,6 +47,7 @@ type attempt struct {
 	told     []exec.Block
 	late     bool // it was told something after Acquire had returned
 	judged   int  // how many of told were looked at
+	untold   bool // the last of them says that there will be no more
 
 	overAt int // the step in which it ended; 0: it has not
 }
