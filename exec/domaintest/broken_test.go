@@ -49,6 +49,8 @@ func TestRunCatchesBreakages(t *testing.T) {
 		{guaranteeExpiry, "there is no Lost", true},
 		{guaranteeExpiry, "only the outermost is lost", true},
 		{guaranteeExpiry, "who waits for a lost lease waits on", true},
+		{guaranteeExpiry, "who waits within a lost lease is not refused", true},
+		{guaranteeExpiry, "a lost lease can be used", true},
 		{guaranteeExpiry, "everything is lost", false},
 		{guaranteeNesting, "what is nested competes in the Domain", false},
 		{guaranteeNesting, "what is nested competes within its parent, claims or not", false},

@@ -53,7 +53,7 @@ func (w *world) refusal(a *attempt) error {
 	case a.mayFail == 0:
 		return w.broken(w.as, "request %d gets an error", a.n)
 	case kind&a.mayFail == 0:
-		return w.broken(a.mayFail.guarantee(), "request %d gets another error than %v", a.n, a.mayFail)
+		return w.broken(a.breaks(), "request %d gets another error than %v", a.n, a.mayFail)
 	case kind != uncovered:
 		return nil
 	}
@@ -83,7 +83,7 @@ func (w *world) grant(a *attempt) error {
 		return w.broken(w.as, "Acquire of request %d returned neither a lease nor an error", a.n)
 	}
 	if a.mustFail {
-		return w.broken(a.mayFail.guarantee(), "request %d is granted, and must get an error: %v", a.n, a.mayFail)
+		return w.broken(a.breaks(), "request %d is granted, and must get an error: %v", a.n, a.mayFail)
 	}
 	if x := w.model.inTheWay(a.request); x != nil {
 		switch {

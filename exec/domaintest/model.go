@@ -103,6 +103,7 @@ func (m *model) abandon(r *request) {
 func (m *model) lose(r *request) {
 	for _, kid := range m.all {
 		if kid == r || kid.within(r) {
+			m.refuse(kid, leaseEnded)
 			kid.lost, kid.closed = true, true
 		}
 	}

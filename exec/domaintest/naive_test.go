@@ -410,7 +410,10 @@ func (l *naiveLease) expire() {
 	late := d.is("Lost is closed after others are granted")
 	for _, kid := range d.leases {
 		if kid == l || kid.within(l.request) && !d.is("only the outermost is lost") {
-			kid.lost, kid.closed = true, true
+			if kid != l && !d.is("who waits within a lost lease is not refused") {
+				kid.refuse(fmt.Errorf("%w: it ran out", exec.ErrLeaseEnded))
+			}
+			kid.lost, kid.closed = true, !d.is("a lost lease can be used")
 			if !late {
 				close(kid.gone)
 			}

@@ -23,13 +23,15 @@ const (
 	guaranteeTogether    guarantee = "Together"
 )
 
-// guarantee returns what a request breaks that is granted instead of refused.
-func (r refusals) guarantee() guarantee {
+// breaks returns the guarantee that is broken when a request is not refused that must be.
+func (r *request) breaks() guarantee {
 	switch {
-	case r&cancelled != 0:
+	case r.mayFail&cancelled != 0:
 		return guaranteeCancel
-	case r&uncovered != 0:
+	case r.mayFail&uncovered != 0:
 		return guaranteeNesting
+	case r.in.lost:
+		return guaranteeExpiry
 	}
 	return guaranteeAbandonment
 }

@@ -320,7 +320,7 @@ func (w *world) settle() error {
 			a := w.all[due]
 			if !a.await() {
 				if a.mayFail != 0 {
-					return w.broken(a.mayFail.guarantee(), "Acquire of request %d has not returned, and must return an error: %v", a.n, a.mayFail)
+					return w.broken(a.breaks(), "Acquire of request %d has not returned, and must return an error: %v", a.n, a.mayFail)
 				}
 				return w.broken(w.as, "request %d is not granted, and nothing is in its way", a.n)
 			}
