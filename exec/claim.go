@@ -29,7 +29,9 @@ func (w *worker) claim(i int, c *call, h *hold) bool {
 			l.unclaimed(i, c, err)
 			return false
 		case line.pending == nil:
-			h.lease = line
+			if h.lease == nil {
+				h.lease = line
+			}
 			return true
 		}
 	}

@@ -43,13 +43,12 @@ func vacated(t require.TestingT, d *MemoryDomain) {
 	for _, n := range s.table {
 		assert.Nil(t, n)
 	}
-	spares := 0
-	for n := s.spare; n != nil; n = n.chain {
-		spares++
-		assert.Equal(t, node{chain: n.chain, hash: n.hash}, *n, "it holds on to nothing")
+	for _, n := range s.spare {
+		assert.Contains(t, []*node{nil, &s.top}, n.from)
+		assert.Equal(t, node{from: n.from, hash: n.hash}, *n, "it holds on to nothing")
 	}
-	assert.Equal(t, spares, s.spares)
-	assert.LessOrEqual(t, spares, 64)
+	assert.Equal(t, len(s.spare), s.spares)
+	assert.LessOrEqual(t, s.spares, 64)
 }
 
 // Whatever happened: when all leases have ended, the Domain is as good as new.

@@ -14,7 +14,7 @@ type hold struct {
 	ctx     context.Context // of the call
 	by      Caller
 	root    Domain              // that the lease comes from, by itself or by those around it
-	lease   Lease               // nil: no Domain, or not yet
+	lease   Lease               // once it was granted; nil: no Domain
 	line    *lease              // of a MemoryDomain: where the call stands in line; nil: another Domain
 	own     *semaphore.Weighted // of the lane; nil: it has no Domain, and its permits are not for the body to give back
 	shared  *semaphore.Weighted // nil: none
@@ -217,11 +217,10 @@ func (h *hold) giveBack() {
 	} else if h.permit.held { // nobody else has changed that
 		h.give()
 	}
-	switch {
-	case h.lease != nil:
+	if h.line != nil {
+		h.line.giveBack()
+	} else if h.lease != nil {
 		h.lease.Release()
-	case h.line != nil && h.line.pending != nil: // the admission failed when the wait was about to begin
-		h.line.withdraw(context.Canceled)
 	}
 }
 
@@ -232,6 +231,9 @@ type leased struct {
 }
 
 // newHold returns a hold for call i, which is about to take what it needs, and the context of the call's body.
+//
+// Here, and where a lease that nobody is in the way of comes and goes, pointers are not written if they are right already:
+// while the collector works, it charges for each.
 func (l *Lane) newHold(i int, ctx context.Context) (*hold, context.Context) {
 	var h *hold
 	if l.memory == nil {
@@ -244,16 +246,22 @@ func (l *Lane) newHold(i int, ctx context.Context) (*hold, context.Context) {
 		h = &both.hold
 		h.line = &both.lease
 	}
-	h.ctx, h.by, h.root, h.shared = ctx, Caller{l.name, i}, l.root, l.shared
-	if l.domain != nil {
-		h.own = l.sem
+	if h.root == nil && h.shared == nil { // it is new
+		h.by.Lane, h.root, h.shared = l.name, l.root, l.shared
+		if l.domain != nil {
+			h.own = l.sem
+		}
 	}
+	if h.ctx != ctx {
+		h.ctx = ctx
+	}
+	h.by.Call = i
 	if len(l.contexts) == 0 {
 		l.contexts = make([]bodyContext, max(1, min(32, len(l.slots)-i)))
 	}
 	b := &l.contexts[0]
 	l.contexts = l.contexts[1:]
-	*b = bodyContext{ctx, h, h.use}
+	b.Context, b.hold, b.use = ctx, h, h.use
 	return h, b
 }
 
@@ -266,6 +274,6 @@ func (l *Lane) reuse(h *hold) {
 		return
 	}
 	h.use++
-	h.back, h.lease, h.permit = false, nil, permit{}
+	h.back, h.permit = false, permit{}
 	l.spare = append(l.spare, h)
 }

@@ -39,6 +39,7 @@ type lease struct {
 }
 
 type marks struct {
+	entered   bool
 	exclusive bool
 	granted   bool
 	released  bool
@@ -84,6 +85,17 @@ func (l *lease) withdraw(cause error) error {
 		l.refuse(cause)
 	}
 	return cause
+}
+
+// giveBack ends whatever a lane has of the lease.
+func (l *lease) giveBack() {
+	switch {
+	case !l.entered:
+	case l.pending != nil: // perhaps not granted, if the admission failed when the wait was about to begin
+		l.withdraw(context.Canceled)
+	default:
+		l.Release()
+	}
 }
 
 // Release implements [Lease].
@@ -205,10 +217,22 @@ func (l *lease) leave() {
 			w.explain(w.front())
 		}
 	}
-	l.wards = nil
-	// Who keeps an ended lease must not keep with it those that it stood beside, and those that these stood beside.
-	clear(l.places)
-	l.places, l.prev, l.next, l.older, l.newer, l.own = nil, nil, nil, nil, nil, nil
+	if l.wards != nil {
+		l.wards = nil
+	}
+	// Who keeps an ended lease must not keep with it those that it stood beside, and all that stood beside these.
+	if len(l.places) > len(l.onePlace) {
+		l.places = nil
+	}
+	if l.prev != nil || l.next != nil {
+		l.prev, l.next = nil, nil
+	}
+	if l.in != nil {
+		l.older, l.newer = nil, nil
+	}
+	if l.own != nil {
+		l.own = nil
+	}
 	if l.pending != nil {
 		l.pending.near, l.pending.blocked = nil, nil
 	}
@@ -221,7 +245,9 @@ func (l *lease) fresh() bool {
 		return false
 	}
 	l.marks = marks{}
-	l.gone = nil
+	if l.gone != nil {
+		l.gone = nil
+	}
 	return true
 }
 

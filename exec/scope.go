@@ -21,8 +21,8 @@ type scope struct {
 	top         node    // the parent of all keys
 	table       []*node // all keys: as many chains as a power of two, by hash
 	keys        int     // in table
-	spare       *node   // to be used again, chained
-	spares      int
+	spare       []*node // to be used again: the first few of them, and what was
+	spares      int     // how few
 }
 
 // A node is one key, or the parent of some.
@@ -74,9 +74,20 @@ type place struct {
 // enter puts a request in line, acquired from in, and grants it if nothing is in its way.
 func (s *scope) enter(l *lease, in *lease, r Request) {
 	s.d.clock++
-	l.by, l.exclusive, l.scope, l.ticket, l.in, l.lack = r.By, r.Exclusive, s, s.d.clock, in, 0
-	l.claims = append(l.oneClaim[:0], r.Claims...)
+	l.ticket, l.lack, l.entered, l.exclusive = s.d.clock, 0, true, r.Exclusive
+	if l.by != r.By {
+		l.by = r.By
+	}
+	if l.scope != s {
+		l.scope = s
+	}
+	if len(r.Claims) != len(l.oneClaim) {
+		l.claims = slices.Clone(r.Claims)
+	} else if l.oneClaim[0] = r.Claims[0]; len(l.claims) != 1 || &l.claims[0] != &l.oneClaim[0] {
+		l.claims = l.oneClaim[:]
+	}
 	if in != nil {
+		l.in = in
 		if l.older = in.kids; l.older != nil {
 			l.older.newer = l
 		}
@@ -115,7 +126,12 @@ func (l *lease) less() {
 }
 
 func (s *scope) append(l *lease) {
-	l.prev, l.next = s.last, nil
+	if l.prev != s.last {
+		l.prev = s.last
+	}
+	if l.next != nil {
+		l.next = nil
+	}
 	if s.last != nil {
 		s.last.next = l
 	} else {
@@ -193,10 +209,13 @@ func (s *scope) line(l *lease) (mine, his *place) {
 			}
 		}
 	}
-	if n <= len(l.onePlace) {
-		l.places = l.onePlace[:0]
-	} else {
+	switch {
+	case n > len(l.onePlace):
 		l.places = make([]place, 0, n) // it must not move
+	case cap(l.places) == len(l.onePlace):
+		l.places = l.places[:0]
+	default:
+		l.places = l.onePlace[:0]
 	}
 	for i := range l.claims {
 		c := &l.claims[i]
@@ -236,14 +255,20 @@ func (s *scope) node(from *node, name string) *node {
 			return n
 		}
 	}
-	n := s.spare
-	if n != nil {
-		s.spare = n.chain
+	var n *node
+	if s.spares > 0 {
 		s.spares--
+		n = s.spare[s.spares]
 	} else {
 		n = new(node)
 	}
-	n.from, n.name, n.hash, n.chain = from, name, hash, *at
+	n.name, n.hash = name, hash
+	if n.from != from {
+		n.from = from
+	}
+	if n.chain != *at {
+		n.chain = *at
+	}
 	*at = n
 	s.keys++
 	return n
@@ -278,9 +303,22 @@ func (s *scope) drop(n *node) {
 	if s.keys--; s.keys == 0 && len(s.table) > 16*most {
 		s.table = nil
 	}
-	n.from, n.name, n.chain = nil, "", nil
-	if s.spares < most {
-		n.chain, s.spare = s.spare, n
+	n.name = ""
+	if n.from != &s.top {
+		n.from = nil
+	}
+	if n.chain != nil {
+		n.chain = nil
+	}
+	switch {
+	case s.spares == most:
+	case s.spares == len(s.spare):
+		s.spare = append(s.spare, n)
+		s.spares++
+	default:
+		if s.spare[s.spares] != n {
+			s.spare[s.spares] = n
+		}
 		s.spares++
 	}
 }
@@ -292,8 +330,18 @@ func (s *scope) push(l *lease, claim int, n *node, m mode, mine, his **place) {
 	if q.tail != nil && q.tail.of == l {
 		return
 	}
-	l.places = append(l.places, place{of: l, claim: claim, node: n, mode: m, prev: q.tail})
+	l.places = l.places[:len(l.places)+1]
 	p := &l.places[len(l.places)-1]
+	p.claim, p.mode = claim, m
+	if p.of != l {
+		p.of = l
+	}
+	if p.node != n {
+		p.node = n
+	}
+	if p.prev != q.tail {
+		p.prev = q.tail
+	}
 	if n.size++; n.size == 1 { // the usual case
 		q.head, q.tail = p, p
 		return
@@ -335,7 +383,7 @@ func (n *node) clear(m mode, ticket uint64) bool {
 func (s *scope) pull(p *place) {
 	n, q := p.node, &p.node.queues[p.mode]
 	if n.size--; n.size == 0 {
-		*q = queue{}
+		q.head, q.tail, q.wait = nil, nil, nil
 		s.drop(n)
 		return
 	}
@@ -353,6 +401,7 @@ func (s *scope) pull(p *place) {
 	} else {
 		q.tail = p.prev
 	}
+	p.prev, p.next = nil, nil
 	if head {
 		for _, m := range against[p.mode] {
 			q := &n.queues[m]
