@@ -29,6 +29,7 @@ func TestE13ConformanceLive(t *testing.T) {
 
 // A request of a test: who asks, and what came of it.
 type asked struct {
+	t      require.TestingT
 	by     exec.Caller
 	cancel context.CancelCauseFunc
 	done   chan struct{}
@@ -39,8 +40,8 @@ type asked struct {
 }
 
 // asks starts to acquire something in a bubble, as call 1 of somebody, and comes back when it has it, or waits.
-func asks(d exec.Domain, who string, c plan.Call) *asked {
-	a := &asked{by: exec.Caller{Lane: who}, done: make(chan struct{})}
+func asks(t require.TestingT, d exec.Domain, who string, c plan.Call) *asked {
+	a := &asked{t: t, by: exec.Caller{Lane: who}, done: make(chan struct{})}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	a.cancel = cancel
 	go func() {
@@ -66,6 +67,7 @@ func (a *asked) has() bool {
 }
 
 func (a *asked) release() {
+	require.True(a.t, a.has(), "%v has nothing to release", a.by)
 	a.lease.Release()
 	synctest.Wait()
 }
@@ -85,13 +87,13 @@ func TestDomainHolds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := exec.NewDomain()
 		assert.Empty(t, d.Holds())
-		keyless := asks(d, "keyless", free)
-		a := asks(d, "a", tree("lib"))
-		waits := asks(d, "waits", writes("lib/x"))
-		b := asks(a.lease, "b", writes("lib/b"))
-		c := asks(a.lease, "c", reads("lib/c"))
-		late := asks(a.lease, "late", writes("lib/c"))
-		deep := asks(b.lease, "deep", reads("lib/b"))
+		keyless := asks(t, d, "keyless", free)
+		a := asks(t, d, "a", tree("lib"))
+		waits := asks(t, d, "waits", writes("lib/x"))
+		b := asks(t, a.lease, "b", writes("lib/b"))
+		c := asks(t, a.lease, "c", reads("lib/c"))
+		late := asks(t, a.lease, "late", writes("lib/c"))
+		deep := asks(t, b.lease, "deep", reads("lib/b"))
 
 		holds := d.Holds()
 		var got []string
@@ -155,13 +157,13 @@ func TestDomainBlocked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := exec.NewDomain()
 		assert.Empty(t, d.Blocked())
-		a := asks(d, "a", writes("a", "x"))
-		b := asks(d, "b", reads("b"))
-		c := asks(d, "c", writes("b", "a"))
-		e := asks(d, "e", reads("y", "b"))
-		f := asks(d, "f", tree(""))
-		g := asks(b.lease, "g", reads("b"))
-		h := asks(b.lease, "h", writes("b"))
+		a := asks(t, d, "a", writes("a", "x"))
+		b := asks(t, d, "b", reads("b"))
+		c := asks(t, d, "c", writes("b", "a"))
+		e := asks(t, d, "e", reads("y", "b"))
+		f := asks(t, d, "f", tree(""))
+		g := asks(t, b.lease, "g", reads("b"))
+		h := asks(t, b.lease, "h", writes("b"))
 		require.True(t, g.has())
 		assert.ErrorAs(t, h.err, new(*exec.UncoveredError))
 
@@ -173,8 +175,8 @@ func TestDomainBlocked(t *testing.T) {
 		}, d.Blocked())
 
 		// Somebody who waits within a lease is listed, too.
-		k := asks(a.lease, "k", writes("a"))
-		l := asks(a.lease, "l", reads("a"))
+		k := asks(t, a.lease, "k", writes("a"))
+		l := asks(t, a.lease, "l", reads("a"))
 		assert.Equal(t, exec.Block{Who: l.by, Mine: claim("a", plan.Read), By: k.by, Held: claim("a", plan.Write)}, d.Blocked()[3])
 		k.release()
 		l.release()
@@ -186,9 +188,9 @@ func TestDomainBlocked(t *testing.T) {
 		g.release()
 		b.release()
 		require.True(t, c.has())
-		z := asks(d, "z", exclusive) // claims nothing
+		z := asks(t, d, "z", exclusive) // claims nothing
 		z.lease.Abandon()
-		n := asks(d, "n", writes("n"))
+		n := asks(t, d, "n", writes("n"))
 		assert.Equal(t, exec.Block{Who: n.by, By: z.by, Abandoned: true}, d.Blocked()[2])
 		assert.Equal(t, "call 1 of n waits for call 1 of z (abandoned, and may do anything)", d.Blocked()[2].String())
 		for _, a := range []*asked{c, e, f, z, n} {
@@ -203,11 +205,11 @@ func TestDomainBlocked(t *testing.T) {
 func TestDomainTellsWhatIsInTheWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := exec.NewDomain()
-		a := asks(d, "a", reads("x"))
-		b := asks(d, "b", reads("x"))
-		c := asks(d, "c", reads("y"))
-		e := asks(d, "e", writes("x"))
-		f := asks(d, "f", writes("x", "y"))
+		a := asks(t, d, "a", reads("x"))
+		b := asks(t, d, "b", reads("x"))
+		c := asks(t, d, "c", reads("y"))
+		e := asks(t, d, "e", writes("x"))
+		f := asks(t, d, "f", writes("x", "y"))
 		assert.Empty(t, a.told, "it need not wait")
 		assert.Equal(t, []string{"call 1 of e waits for call 1 of b (read x)"}, e.told)
 		assert.Equal(t, []string{"call 1 of f waits for call 1 of e (write x)"}, f.told)
@@ -225,9 +227,9 @@ func TestDomainTellsWhatIsInTheWay(t *testing.T) {
 		f.release()
 
 		// One that waits may be gone before it had anything.
-		a = asks(d, "a", writes("x"))
-		b = asks(d, "b", writes("x"))
-		c = asks(d, "c", writes("x"))
+		a = asks(t, d, "a", writes("x"))
+		b = asks(t, d, "b", writes("x"))
+		c = asks(t, d, "c", writes("x"))
 		b.cancel(errBoom)
 		synctest.Wait()
 		assert.Equal(t, errBoom, b.err)
@@ -246,9 +248,9 @@ func TestDomainTellsNotForEver(t *testing.T) {
 		d := exec.NewDomain()
 		var readers []*asked
 		for i := range 40 {
-			readers = append(readers, asks(d, fmt.Sprint("reader ", i), reads("x")))
+			readers = append(readers, asks(t, d, fmt.Sprint("reader ", i), reads("x")))
 		}
-		w := asks(d, "w", writes("x"))
+		w := asks(t, d, "w", writes("x"))
 		require.Equal(t, []string{"call 1 of w waits for call 1 of reader 39 (read x)"}, w.told)
 		readers[39].release()
 		for i, r := range readers[:39] {
@@ -268,9 +270,9 @@ func TestDomainZero(t *testing.T) {
 		var both struct{ a, b exec.MemoryDomain }
 		assert.Empty(t, both.a.Holds())
 		assert.Empty(t, both.a.Blocked())
-		a := asks(&both.a, "a", writes("x"))
-		b := asks(&both.b, "b", writes("x"))
-		c := asks(&both.a, "c", writes("x"))
+		a := asks(t, &both.a, "a", writes("x"))
+		b := asks(t, &both.b, "b", writes("x"))
+		c := asks(t, &both.a, "c", writes("x"))
 		assert.True(t, a.has())
 		assert.True(t, b.has())
 		assert.False(t, c.has())
@@ -285,9 +287,9 @@ func TestDomainZero(t *testing.T) {
 func TestDomainReleasesOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := exec.NewDomain()
-		a := asks(d, "a", writes("x"))
-		nested := asks(a.lease, "nested", writes("x"))
-		b := asks(d, "b", writes("x"))
+		a := asks(t, d, "a", writes("x"))
+		nested := asks(t, a.lease, "nested", writes("x"))
+		b := asks(t, d, "b", writes("x"))
 		for range 3 {
 			a.release()
 			a.lease.Abandon()
@@ -298,7 +300,7 @@ func TestDomainReleasesOnce(t *testing.T) {
 		nested.release()
 		a.release()
 		assert.True(t, b.has())
-		c := asks(d, "c", writes("x"))
+		c := asks(t, d, "c", writes("x"))
 		nested.release()
 		a.release()
 		assert.False(t, c.has())
@@ -315,9 +317,9 @@ func TestDomainReleasesOnce(t *testing.T) {
 func TestDomainCancelCause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := exec.NewDomain()
-		a := asks(d, "a", writes("x"))
+		a := asks(t, d, "a", writes("x"))
 		cause := errors.New("cause")
-		b := asks(d, "b", writes("x"))
+		b := asks(t, d, "b", writes("x"))
 		b.cancel(cause)
 		assert.False(t, b.has())
 		assert.Same(t, cause, b.err)
@@ -333,9 +335,9 @@ func TestDomainCancelCause(t *testing.T) {
 		assert.ErrorIs(t, err, context.DeadlineExceeded)
 
 		// Nobody waits for who was cancelled.
-		r := asks(d, "r", reads("y"))
-		w := asks(d, "w", writes("y", "x"))
-		r2 := asks(d, "r2", reads("y"))
+		r := asks(t, d, "r", reads("y"))
+		w := asks(t, d, "w", writes("y", "x"))
+		r2 := asks(t, d, "r2", reads("y"))
 		assert.False(t, r2.has())
 		w.cancel(cause)
 		assert.True(t, r2.has())
@@ -353,12 +355,12 @@ func TestDomainKeepsNoSlice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := exec.NewDomain()
 		for _, c := range []plan.Call{writes("x"), writes("x", "y")} {
-			a := asks(d, "a", c)
+			a := asks(t, d, "a", c)
 			c.Claims[0].Key = "scribble"
-			b := asks(d, "b", writes("x"))
+			b := asks(t, d, "b", writes("x"))
 			assert.False(t, b.has())
 			assert.Equal(t, "x", d.Holds()[0].Claims[0].Key)
-			nested := asks(a.lease, "nested", writes("x"))
+			nested := asks(t, a.lease, "nested", writes("x"))
 			assert.True(t, nested.has())
 			nested.release()
 			a.release()
@@ -382,15 +384,15 @@ func TestDomainHugeSets(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := exec.NewDomain()
 				last := plan.Call{Claims: []plan.Claim{{Key: huge.Claims[n-1].Key}}}
-				a := asks(d, "a", huge)
-				b := asks(d, "b", last)
-				c := asks(d, "c", huge)
+				a := asks(t, d, "a", huge)
+				b := asks(t, d, "b", last)
+				c := asks(t, d, "c", huge)
 				assert.True(t, a.has())
 				assert.False(t, b.has())
 				assert.Equal(t, []string{fmt.Sprintf("call 1 of b waits for call 1 of a (%v)", huge.Claims[n-1])}, b.told)
-				inner := asks(a.lease, "inner", huge) // all of it is covered
+				inner := asks(t, a.lease, "inner", huge) // all of it is covered
 				require.NoError(t, inner.err)
-				less := asks(a.lease, "less", plan.Call{Claims: append(huge.Claims[:n:n], plan.Claim{Key: "elsewhere"})})
+				less := asks(t, a.lease, "less", plan.Call{Claims: append(huge.Claims[:n:n], plan.Claim{Key: "elsewhere"})})
 				require.Error(t, less.err)
 				assert.Contains(t, less.err.Error(), "claim write elsewhere is not covered by those of call 1 of a")
 				assert.Contains(t, less.err.Error(), " and 9997 more")
@@ -427,10 +429,10 @@ func TestDomainHostileKeys(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := exec.NewDomain()
-				flat := asks(d, "flat", writes(key))
-				planted := asks(d, "planted", tree("b"))
-				a := asks(d, strings.Repeat("A", n), tree(key+"/", key))
-				b := asks(d, "b", reads(key+"/c"))
+				flat := asks(t, d, "flat", writes(key))
+				planted := asks(t, d, "planted", tree("b"))
+				a := asks(t, d, strings.Repeat("A", n), tree(key+"/", key))
+				b := asks(t, d, "b", reads(key+"/c"))
 				assert.True(t, flat.has())
 				assert.Equal(t, name != "nothing", planted.has())
 				flat.release()
@@ -444,9 +446,9 @@ func TestDomainHostileKeys(t *testing.T) {
 				for _, said := range append(b.told, d.Blocked()[0].String()) {
 					assert.Less(t, len(said), 1000)
 				}
-				covered := asks(a.lease, "covered", writes(key+"/c/d"))
+				covered := asks(t, a.lease, "covered", writes(key+"/c/d"))
 				assert.True(t, covered.has())
-				not := asks(covered.lease, "not", tree(key))
+				not := asks(t, covered.lease, "not", tree(key))
 				require.ErrorAs(t, not.err, new(*exec.UncoveredError))
 				assert.Less(t, len(not.err.Error()), 1500)
 				covered.release()

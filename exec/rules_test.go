@@ -19,9 +19,9 @@ import (
 func TestE13WholeSets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := exec.NewDomain()
-		both := asks(d, "both", writes("a", "b"))
-		ab := asks(d, "ab", writes("a", "b"))
-		ba := asks(d, "ba", writes("b", "a"))
+		both := asks(t, d, "both", writes("a", "b"))
+		ab := asks(t, d, "ab", writes("a", "b"))
+		ba := asks(t, d, "ba", writes("b", "a"))
 		both.release()
 		require.True(t, ab.has())
 		require.False(t, ba.has())
@@ -30,10 +30,10 @@ func TestE13WholeSets(t *testing.T) {
 		ba.release()
 
 		// Nor does it take one while it waits for another, where somebody before it has that.
-		a := asks(d, "a", reads("a"))
-		ba = asks(d, "ba", writes("b", "a"))
-		b := asks(d, "b", writes("b"))
-		c := asks(d, "c", writes("c"))
+		a := asks(t, d, "a", reads("a"))
+		ba = asks(t, d, "ba", writes("b", "a"))
+		b := asks(t, d, "b", writes("b"))
+		c := asks(t, d, "c", writes("c"))
 		require.False(t, ba.has())
 		require.False(t, b.has(), "it came later")
 		require.True(t, c.has())
@@ -43,8 +43,8 @@ func TestE13WholeSets(t *testing.T) {
 		}
 
 		// Nor is it granted when it has one.
-		a, b = asks(d, "a", writes("a")), asks(d, "b", writes("b"))
-		ab = asks(d, "ab", writes("a", "b"))
+		a, b = asks(t, d, "a", writes("a")), asks(t, d, "b", writes("b"))
+		ab = asks(t, d, "ab", writes("a", "b"))
 		a.release()
 		require.False(t, ab.has())
 		b.release()
@@ -58,12 +58,12 @@ func TestE13WholeSets(t *testing.T) {
 func TestE13InOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := exec.NewDomain()
-		r1 := asks(d, "r1", reads("a"))
-		r2 := asks(d, "r2", reads("a"))
-		w := asks(d, "w", writes("a"))
-		r3 := asks(d, "r3", reads("a"))
-		r4 := asks(d, "r4", tree("a")) // a write, in fact
-		r5 := asks(d, "r5", reads("a/b"))
+		r1 := asks(t, d, "r1", reads("a"))
+		r2 := asks(t, d, "r2", reads("a"))
+		w := asks(t, d, "w", writes("a"))
+		r3 := asks(t, d, "r3", reads("a"))
+		r4 := asks(t, d, "r4", tree("a")) // a write, in fact
+		r5 := asks(t, d, "r5", reads("a/b"))
 		assert.True(t, r1.has())
 		assert.True(t, r2.has())
 		assert.False(t, w.has())
@@ -116,9 +116,9 @@ func TestE13Conflicts(t *testing.T) {
 		for range 2 {
 			synctest.Test(t, func(t *testing.T) {
 				d := exec.NewDomain()
-				first := asks(d, "first", tt.first)
-				second := asks(d, "second", tt.second)
-				assert.Equal(t, !tt.conflict, second.has(), "%v %v", tt.first.Claims, tt.second.Claims)
+				first := asks(t, d, "first", tt.first)
+				second := asks(t, d, "second", tt.second)
+				require.Equal(t, !tt.conflict, second.has(), "%v %v", tt.first.Claims, tt.second.Claims)
 				first.release()
 				require.True(t, second.has())
 				second.release()
@@ -132,18 +132,18 @@ func TestE13Conflicts(t *testing.T) {
 func TestE13NestedIsCovered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := exec.NewDomain()
-		outer := asks(d, "outer", plan.Call{Claims: []plan.Claim{{Key: "lib", Tree: true}, {Key: "a", Access: plan.Read}}})
-		other := asks(d, "other", writes("lib/x"))
-		inner := asks(outer.lease, "inner", writes("lib/x"))
+		outer := asks(t, d, "outer", plan.Call{Claims: []plan.Claim{{Key: "lib", Tree: true}, {Key: "a", Access: plan.Read}}})
+		other := asks(t, d, "other", writes("lib/x"))
+		inner := asks(t, outer.lease, "inner", writes("lib/x"))
 		require.True(t, inner.has(), "it waits for none of those that wait for it")
 		for _, c := range []plan.Call{writes("a"), writes("b"), tree("a"), writes("b", "a"), writes(""), {Claims: []plan.Claim{{Key: "a", Access: plan.Read, Tree: true}}}} {
-			refused := asks(outer.lease, "refused", plan.Call{Claims: append(reads("a", "lib").Claims, c.Claims...)})
+			refused := asks(t, outer.lease, "refused", plan.Call{Claims: append(reads("a", "lib").Claims, c.Claims...)})
 			u := new(exec.UncoveredError)
 			require.ErrorAs(t, refused.err, &u, "%v", c)
 			assert.Equal(t, c.Claims[0], u.Claim)
 			assert.Equal(t, outer.by, u.Holder)
 		}
-		waits := asks(outer.lease, "waits", writes("lib/x"))
+		waits := asks(t, outer.lease, "waits", writes("lib/x"))
 		assert.False(t, waits.has())
 		outer.release()
 		assert.False(t, waits.has())
@@ -154,9 +154,9 @@ func TestE13NestedIsCovered(t *testing.T) {
 		other.release()
 
 		// Without claims around it it takes its own, of the Domain that everybody takes them of.
-		free := asks(d, "free", free)
-		other = asks(d, "other", writes("a"))
-		inner = asks(free.lease, "inner", writes("a"))
+		free := asks(t, d, "free", free)
+		other = asks(t, d, "other", writes("a"))
+		inner = asks(t, free.lease, "inner", writes("a"))
 		assert.False(t, inner.has())
 		other.release()
 		assert.True(t, inner.has())
@@ -169,27 +169,27 @@ func TestE13NestedIsCovered(t *testing.T) {
 func TestE13AbandonedKeepsItsClaims(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := exec.NewDomain()
-		a := asks(d, "a", writes("a"))
-		inner := asks(a.lease, "inner", writes("a"))
-		waits := asks(a.lease, "waits", writes("a"))
-		alone, alone2 := asks(d, "alone", exclusive), asks(d, "alone 2", exclusive)
-		before := asks(d, "before", writes("b"))
+		a := asks(t, d, "a", writes("a"))
+		inner := asks(t, a.lease, "inner", writes("a"))
+		waits := asks(t, a.lease, "waits", writes("a"))
+		alone, alone2 := asks(t, d, "alone", exclusive), asks(t, d, "alone 2", exclusive)
+		before := asks(t, d, "before", writes("b"))
 		a.lease.Abandon()
 		assert.False(t, waits.has())
 		require.ErrorIs(t, waits.err, exec.ErrLeaseEnded)
-		next := asks(d, "next", writes("a"))
-		beside := asks(d, "beside", writes("c"))
+		next := asks(t, d, "next", writes("a"))
+		beside := asks(t, d, "beside", writes("c"))
 		assert.False(t, next.has())
 		assert.True(t, beside.has())
 		for _, l := range []exec.Lease{a.lease, inner.lease} {
-			nested := asks(l, "nested", writes("a"))
+			nested := asks(t, l, "nested", writes("a"))
 			require.ErrorIs(t, nested.err, exec.ErrLeaseEnded)
 		}
 
 		alone.lease.Abandon()
 		alone2.lease.Abandon()
-		after := asks(d, "after", writes("d"))
-		within := asks(before.lease, "within", writes("b"))
+		after := asks(t, d, "after", writes("d"))
+		within := asks(t, before.lease, "within", writes("b"))
 		assert.False(t, after.has(), "it might be done to it")
 		assert.True(t, within.has(), "but that was there before")
 		within.release()
