@@ -30,8 +30,8 @@ func files(n int) exec.Request {
 	return r
 }
 
-// BenchmarkDomainAcquire is one Acquire and Release that nobody is in the way of, without any claim on a tree in the Domain
-// and with one, beside others that are held and within a lease.
+// BenchmarkDomainAcquire is one Acquire and Release that nobody is in the way of, without any claim on a tree in the
+// Domain and with one, beside others that are held and within a lease.
 func BenchmarkDomainAcquire(b *testing.B) {
 	for _, n := range []int{0, 1, 8, 64} {
 		r := files(n)
@@ -97,8 +97,8 @@ func BenchmarkDomainParallel(b *testing.B) {
 	}
 }
 
-// BenchmarkDomainDrain has n goroutines wait for one key and be served, one after the other: the time that each takes, most
-// of it to be woken with a stack that no cache has any more. BenchmarkDomainLine is about the Domain alone.
+// BenchmarkDomainDrain has n goroutines wait for one key and be served, one after the other: the time that each takes,
+// most of it to be woken with a stack that no cache has any more. BenchmarkDomainLine is about the Domain alone.
 func BenchmarkDomainDrain(b *testing.B) {
 	for _, n := range []int{1000, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -133,8 +133,8 @@ func BenchmarkDomainDrain(b *testing.B) {
 	}
 }
 
-// BenchmarkRunIn compares a batch whose calls take a key each from a Domain with the same one without, turn and turn about
-// in one run: x-without is the ratio of the times. allocs/call are those with; ns/op is of both together.
+// BenchmarkRunIn compares a batch whose calls take a key each from a Domain with the same one without, turn and turn
+// about in one run: x-without is the ratio of the times. allocs/call are those with; ns/op is of both together.
 func BenchmarkRunIn(b *testing.B) {
 	for _, a := range admissions[2:] {
 		for _, n := range []int{8, 64, 512} {

@@ -10,7 +10,8 @@ import (
 	"github.com/keywave-go/keywave/plan"
 )
 
-// Two agents write the same file. The second one waits until the body of the first has returned, and can be asked for what.
+// Two agents write the same file. The second one waits until the body of the first has returned, and can be asked for
+// what.
 func ExampleNewDomain() {
 	domain := exec.NewDomain()
 	calls := []plan.Call{{Safe: true, Claims: []plan.Claim{{Key: "notes.txt"}}}}
@@ -45,8 +46,8 @@ func ExampleNewDomain() {
 	// B writes
 }
 
-// A body that ignores its cancel is abandoned, and nobody waits for it. It still may write, so it still has its claims: a
-// host can list them, and wait for it after all.
+// A body that ignores its cancel is abandoned, and nobody waits for it. It still may write, so it still has its claims:
+// a host can list them, and wait for it after all.
 func ExampleMemoryDomain_Holds() {
 	domain := exec.NewDomain()
 	calls := []plan.Call{{Safe: true, Claims: []plan.Claim{{Key: "notes.txt"}}}}

@@ -135,8 +135,8 @@ func TestDomainDrain(t *testing.T) {
 	}
 }
 
-// Ten times as many take ten times as many steps. They are counted by the coverage of the same test, in a process of its
-// own, because a clock would say something else each time.
+// Ten times as many take ten times as many steps. They are counted by the coverage of the same test, in a process of
+// its own, because a clock would say something else each time.
 func TestDomainDrainIsLinear(t *testing.T) {
 	few, many := steps(t, 1000), steps(t, 10_000)
 	t.Logf("%d steps for 1,000 in each line, %d for 10,000", few, many)
@@ -169,8 +169,8 @@ func steps(t *testing.T, n int) (steps int) {
 	return steps
 }
 
-// BenchmarkDomainLine has n get in line for one key and be served, one after the other, without the goroutines that would
-// wait: what is left is the Domain's own time.
+// BenchmarkDomainLine has n get in line for one key and be served, one after the other, without the goroutines that
+// would wait: what is left is the Domain's own time.
 func BenchmarkDomainLine(b *testing.B) {
 	for _, n := range []int{1000, 10_000, 100_000} {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {

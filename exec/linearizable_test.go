@@ -20,8 +20,8 @@ import (
 	"github.com/keywave-go/keywave/plan"
 )
 
-// An access is what somebody did with one register while he had a claim on its key: he read it, or put a value of his own
-// in the place of another one. From is the moment before he asked for the claim, to the one after he gave it back.
+// An access is what somebody did with one register while he had a claim on its key: he read it, or put a value of his
+// own in the place of another one. From is the moment before he asked for the claim, to the one after he gave it back.
 type access struct {
 	client   int
 	key      int
@@ -31,8 +31,8 @@ type access struct {
 	from, to int64  // nanoseconds
 }
 
-// A client takes leases of a Domain and uses registers that nothing but these keeps apart. The clock must order nothing by
-// itself, or the race detector would see less: so it is no counter.
+// A client takes leases of a Domain and uses registers that nothing but these keeps apart. The clock must order nothing
+// by itself, or the race detector would see less: so it is no counter.
 type client struct {
 	id       int
 	d        exec.Domain
@@ -96,8 +96,8 @@ func anyClaims(r *rand.Rand) (claims []plan.Claim, keys map[int]plan.Access) {
 	return claims, keys
 }
 
-// linearizable has porcupine look for an order of the accesses, key by key, in which everybody finds what the one before
-// him left, and which does not turn round any two of which one was over before the other began.
+// linearizable has porcupine look for an order of the accesses, key by key, in which everybody finds what the one
+// before him left, and which does not turn round any two of which one was over before the other began.
 func linearizable(history []access) error {
 	ops := make([]porcupine.Operation, len(history))
 	for i, a := range history {

@@ -11,11 +11,11 @@ import (
 	"github.com/keywave-go/keywave/plan"
 )
 
-// The rules that keep a Domain free of deadlocks, as far as they are the Domain's own. Package domaintest has them in all
-// their forms; here is the plainest of each.
+// The rules that keep a Domain free of deadlocks, as far as they are the Domain's own. Package domaintest has them in
+// all their forms; here is the plainest of each.
 
-// A call takes all of its claims at once: who has one of two keys and waits for the other would wait for ever for somebody
-// who does the same the other way round.
+// A call takes all of its claims at once: who has one of two keys and waits for the other would wait for ever for
+// somebody who does the same the other way round.
 func TestE13WholeSets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := exec.NewDomain()

@@ -17,8 +17,8 @@ import (
 // runOut makes a lease of a naive Domain run out.
 func runOut(l exec.Lease) { l.(*naiveLease).expire() }
 
-// TestRunCatchesBreakages breaks a Domain in one way for each thing that Run looks at. The tests of the guarantee that is
-// broken must fail, with its name, and so must the random ones, but where what is broken is not for them to see.
+// TestRunCatchesBreakages breaks a Domain in one way for each thing that Run looks at. The tests of the guarantee that
+// is broken must fail, with its name, and so must the random ones, but where what is broken is not for them to see.
 func TestRunCatchesBreakages(t *testing.T) {
 	tests := []struct {
 		of     guarantee
@@ -44,7 +44,7 @@ func TestRunCatchesBreakages(t *testing.T) {
 		{guaranteeFencing, "tokens fall", false},
 		{guaranteeFencing, "what is nested has tokens of its own", false},
 		{guaranteeExpiry, "a lease ends with its Release", false},
-		{guaranteeExpiry, "a second Release ends it", false},
+		{guaranteeRepetition, "a second Release ends it", false},
 		{guaranteeExpiry, "Lost is closed after others are granted", true},
 		{guaranteeExpiry, "there is no Lost", true},
 		{guaranteeExpiry, "only the outermost is lost", true},
@@ -70,8 +70,8 @@ func TestRunCatchesBreakages(t *testing.T) {
 		{guaranteeAbandonment, "an abandoned lease that is released bars no more", false},
 		{guaranteeAbandonment, "any lease without claims bars when it is abandoned", false},
 		{guaranteeAbandonment, "any exclusive lease bars when it is abandoned", false},
-		{guaranteeAbandonment, "a second Abandon bars again", false},
-		{guaranteeAbandonment, "an Abandon after Release counts", false},
+		{guaranteeRepetition, "a second Abandon bars again", false},
+		{guaranteeRepetition, "an Abandon after Release counts", false},
 		{guaranteeAbandonment, "an abandoned lease can be used", false},
 		{guaranteeAbandonment, "what is within an abandoned lease can be used", true},
 		{guaranteeAbandonment, "a released lease can be used", false},
@@ -304,8 +304,8 @@ func (l *farLease) Release() {
 // travel takes longer than the pause, or shorter.
 func travel() { <-time.After(rand.N(2 * time.Millisecond)) }
 
-// TestNothingBroken is the same without any breakage. In a bubble nothing is left to chance; outside of one the Domain is
-// slower than the pause, and that must not matter.
+// TestNothingBroken is the same without any breakage. In a bubble nothing is left to chance; outside of one the Domain
+// is slower than the pause, and that must not matter.
 func TestNothingBroken(t *testing.T) {
 	t.Run("bubbles", func(t *testing.T) { Run(t, openNaive(""), Expiring(runOut)) })
 	t.Run("live", func(t *testing.T) {

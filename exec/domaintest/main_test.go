@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestMain keeps rapid from writing down the failures that these tests provoke, and lets it try often enough to meet the
-// rare ones: under -short it takes a fifth. What it meets must not be luck, so it draws the same each time.
+// TestMain keeps rapid from writing down the failures that these tests provoke, and lets it try often enough to meet
+// the rare ones: under -short it takes a fifth. What it meets must not be luck, so it draws the same each time.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	flag.Set("rapid.nofailfile", "true")

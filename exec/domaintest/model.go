@@ -20,7 +20,7 @@ type model struct {
 // A request is one call of Acquire, and the lease that comes of it.
 type request struct {
 	n         int      // from 1
-	in        *request // whose lease it is acquired of; nil: of the Domain
+	in        *request // whose lease it is acquired from; nil: from the Domain
 	claims    []plan.Claim
 	exclusive bool
 
@@ -32,7 +32,7 @@ type request struct {
 	granted   bool
 	refused   bool
 	released  bool
-	closed    bool // nothing is acquired of it any more
+	closed    bool // nothing is acquired from it any more
 	abandoned bool
 	barred    int // the step at which it was abandoned, if it keeps out what comes later; 0: it does not
 	lost      bool
@@ -139,7 +139,7 @@ func (m *model) free(r *request) bool {
 func before(a, b *request) bool { return a.came > 0 && a.came < b.asked || a == b }
 
 // mayBeOver reports whether a lease may have ended, if it is not known for sure which requests were granted, and isOver
-// whether it has: it was released, and all that was acquired of it has ended.
+// whether it has: it was released, and all that was acquired from it has ended.
 func (m *model) mayBeOver(r *request) bool {
 	return r.mayFail != 0 && !r.granted || r.over(m, m.mayBeOver)
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/keywave-go/keywave/plan"
 )
 
-// A naive Domain looks at all requests whenever one comes or goes. It can be broken in many ways, each in one place, and its
-// leases can be made to run out.
+// A naive Domain looks at all requests whenever one comes or goes. It can be broken in many ways, each in one place,
+// and its leases can be made to run out.
 type naive struct {
 	breaks string
 	end    chan struct{} // closed when its test has ended

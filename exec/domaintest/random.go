@@ -33,7 +33,7 @@ type narrowing struct {
 // Kinds of draws, each as often as it is to come; the simplest first.
 var kinds = []string{
 	"acquire", "acquire", "acquire", "release", "release", "nest", "nest", "nest", "cancel", "cancel",
-	"abandon", "acquire of one that is over", "again",
+	"abandon", "acquire from one that is over", "again",
 }
 
 // draws generates steps of some kinds.
@@ -53,7 +53,7 @@ func draws(kinds *rapid.Generator[string]) *rapid.Generator[draw] {
 		case "nest":
 			d.narrow = narrow.Draw(t, "narrowed claims")
 			fallthrough
-		case "acquire", "acquire of one that is over":
+		case "acquire", "acquire from one that is over":
 			if len(d.narrow) == 0 {
 				d.claims = claims.Draw(t, "claims")
 			}
@@ -81,7 +81,7 @@ func (d draw) step(w *world) (s step, ok bool) {
 		return s, true
 	case "nest":
 		pick(func(a *attempt) bool { return held(a) && !a.closed })
-	case "acquire of one that is over":
+	case "acquire from one that is over":
 		pick(func(a *attempt) bool { return a.granted && a.closed })
 	case "release":
 		s.do = releases
@@ -144,8 +144,8 @@ func (s *suite) random(t *testing.T, report rapid.TB) {
 	})
 }
 
-// smallest leaves out steps as long as what is left fails, and returns how. Rapid could do that only where it knows that
-// the number of steps does not matter, and then it would not draw many.
+// smallest leaves out steps as long as what is left fails, and returns how. Rapid could do that only where it knows
+// that the number of steps does not matter, and then it would not draw many.
 func smallest(draws []draw, try func([]draw) error) error {
 	err := try(draws)
 	for again := err != nil; again; {

@@ -51,9 +51,10 @@ func Run(t *testing.T, open func(t testing.TB) exec.Domain, opts ...Option) {
 // An Option says what else there is to know of the Domain.
 type Option func(*suite)
 
-// Live is for a Domain that cannot be in a bubble, because it waits for a network, for files, or for a goroutine that was
-// there before. Whatever must happen then has a minute to happen. To see that something does not happen the test waits
-// for the pause after every step: one that is too short lets a wrong implementation pass, and never fails a right one.
+// Live is for a Domain that cannot be in a bubble, because it waits for a network, for files, or for a goroutine that
+// was there before. Whatever must happen then has a minute to happen. To see that something does not happen the test
+// waits for the pause after every step: one that is too short lets a wrong implementation pass, and never fails a right
+// one.
 //
 // From outside nobody can see that a request has got in line, unless its Blocked is called. A Domain that does not call
 // it is not tested for the order of requests that wait.
@@ -65,8 +66,8 @@ func Live(pause time.Duration) Option {
 	}
 }
 
-// Expiring is for a Domain whose leases can run out. Expire must make a lease do so that was acquired of the Domain itself,
-// as if its holder were gone, and with it those that were acquired of it.
+// Expiring is for a Domain whose leases can run out. Expire must make a lease do so that was acquired from the Domain
+// itself, as if its holder were gone, and with it those that were acquired from it.
 func Expiring(expire func(l exec.Lease)) Option { return func(s *suite) { s.expire = expire } }
 
 // A suite is what Run was given.

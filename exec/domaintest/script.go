@@ -14,7 +14,7 @@ type script struct {
 
 // scripts returns them all.
 func scripts() []script {
-	return slices.Concat(wholeSets(), order(), fencing(), expiry(), nesting(), abandonment(), cancelling(), blocking())
+	return slices.Concat(wholeSets(), order(), fencing(), expiry(), nesting(), abandonment(), repetition(), cancelling(), blocking())
 }
 
 func wholeSets() []script {
@@ -103,9 +103,6 @@ func expiry() []script {
 		of("the inner first", acquire(write("a")), acquire(read("a")).within(1), acquire(write("a")), release(2), release(1)),
 		of("a lease without claims keeps nobody from anything",
 			acquire(), acquire(write("a")).within(1), acquire(write("a")), release(1), release(2)),
-		of("only the first Release counts",
-			acquire(write("a")), acquire(write("a")).within(1), acquire(write("a")), release(1), release(1), release(2), release(1), release(2),
-			acquire(write("a")), release(1), release(3)),
 		script{name: "who comes after a lease that ran out can know it", expires: true,
 			steps: []step{acquire(write("a")), acquire(write("a")), acquire(write("b")), expire(1), release(2), acquire(read("a")), release(1)}},
 		script{name: "with it what is nested in it", expires: true,
@@ -164,8 +161,6 @@ func abandonment() []script {
 	return scriptsOf(guaranteeAbandonment,
 		of("the claims stay until Release", acquire(write("a")), acquire(write("a")), abandon(1), acquire(read("a")), release(1), release(2)),
 		of("readers too", acquire(read("a")), abandon(1), acquire(read("a")), acquire(write("a")), release(2), release(1)),
-		of("only the first Abandon counts, and none after Release",
-			acquire().alone(), abandon(1), acquire(write("a")), abandon(1), release(1), abandon(1), acquire(write("b")), acquire(write("a")), release(2)),
 		of("an exclusive one without claims lets nothing new in",
 			acquire().alone(), acquire(write("a")), acquire(write("a")), abandon(1), acquire(write("b")), acquire(), acquire().alone(), release(2), release(3), release(1)),
 		of("not before it is abandoned", acquire().alone(), acquire(write("a")), acquire().alone(), release(1)),
@@ -183,7 +178,7 @@ func abandonment() []script {
 			acquire(write("a")), acquire().alone(), abandon(2), acquire(write("a")).within(1), acquire(read("a")).within(3), acquire(read("b")), release(2)),
 		of("nested where nothing is claimed it bars the Domain",
 			acquire(), acquire().within(1).alone(), abandon(2), acquire(write("a")), acquire(write("b")).within(1), release(1), release(2)),
-		of("nothing is acquired of it", acquire(write("a")), abandon(1), acquire(write("a")).within(1), acquire().within(1)),
+		of("nothing is acquired from it", acquire(write("a")), abandon(1), acquire(write("a")).within(1), acquire().within(1)),
 		of("nor of what is within it",
 			acquire(write("a")), acquire(write("a")).within(1), acquire().within(2), abandon(1), acquire(write("a")).within(2), acquire().within(3), release(3), release(2)),
 		of("but around it",
@@ -196,15 +191,25 @@ func abandonment() []script {
 			acquire(), acquire(write("a")).within(1), acquire(write("a")), acquire(write("a")).within(1), abandon(1), acquire().within(2), release(1), release(2)),
 		of("and it bars until they have ended",
 			acquire().alone(), acquire(write("a")).within(1), abandon(1), acquire(write("b")), release(1), release(2)),
-		of("nothing is acquired of a lease that was released", acquire(write("a")), release(1), acquire(write("a")).within(1), acquire().within(1)),
+		of("nothing is acquired from a lease that was released", acquire(write("a")), release(1), acquire(write("a")).within(1), acquire().within(1)),
 		of("even if it has not ended",
 			acquire(write("a")), acquire(write("a")).within(1), release(1), acquire(write("a")).within(1), acquire(write("a")).within(2), release(2), acquire().within(2)),
 		of("who waits within a lease that is released is refused",
 			acquire(write("a")), acquire(write("a")).within(1), acquire(write("a")).within(1), acquire(write("a")).within(2), acquire(read("a")).within(2),
 			acquire(read("a")), release(1), release(4), release(2), release(5)),
 		of("also where that has no claims", acquire(write("a")), acquire(), acquire(write("a")).within(2), acquire(read("a")), release(2), release(1)),
-		of("an Abandon after Release does nothing", acquire().alone(), release(1), abandon(1), acquire(write("a"))),
 		of("a request that is barred can be cancelled", acquire().alone(), abandon(1), acquire(write("a")), acquire(write("a")), cancel(2), release(1)),
+	)
+}
+
+func repetition() []script {
+	return scriptsOf(guaranteeRepetition,
+		of("only the first Release counts",
+			acquire(write("a")), acquire(write("a")).within(1), acquire(write("a")), release(1), release(1), release(2), release(1), release(2),
+			acquire(write("a")), release(1), release(3)),
+		of("only the first Abandon counts, and none after Release",
+			acquire().alone(), abandon(1), acquire(write("a")), abandon(1), release(1), abandon(1), acquire(write("b")), acquire(write("a")), release(2)),
+		of("an Abandon after Release does nothing", acquire().alone(), release(1), abandon(1), acquire(write("a"))),
 	)
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/keywave-go/keywave/plan"
 )
 
-// A guarantee is one of those in the comment of exec.Domain, or else a group of tests.
+// A guarantee is one of those in the comment of exec.Domain, and a group of tests.
 type guarantee string
 
 const (
@@ -18,7 +18,8 @@ const (
 	guaranteeExpiry      guarantee = "Expiry"
 	guaranteeNesting     guarantee = "Nesting"
 	guaranteeAbandonment guarantee = "Abandonment"
-	guaranteeCancel      guarantee = "Cancel"
+	guaranteeRepetition  guarantee = "Repetition"
+	guaranteeCancel      guarantee = "Cancel"  // in the comment of its Acquire
 	guaranteeBlocked     guarantee = "Blocked" // in the comment of exec.Request
 	guaranteeTogether    guarantee = "Together"
 )
@@ -65,7 +66,7 @@ const (
 // A step is one thing that is done with a Domain.
 type step struct {
 	do        action
-	of        int // the number of a request, from 1; of acquires, whose lease it is acquired of, and 0 is the Domain
+	of        int // the number of a request, from 1; of acquires, whose lease it is acquired from, and 0 is the Domain
 	claims    []plan.Claim
 	exclusive bool
 	late      bool // the context is done already

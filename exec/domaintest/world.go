@@ -349,5 +349,8 @@ func (w *world) note(format string, args ...any) {
 
 // broken tells the whole story.
 func (w *world) broken(g guarantee, format string, args ...any) error {
+	if w.as == guaranteeRepetition { // what comes of it is something else that must not be
+		g = w.as
+	}
 	return fmt.Errorf("%v: %s\n  %s", g, fmt.Sprintf(format, args...), strings.Join(w.trail, "\n  "))
 }
