@@ -277,3 +277,27 @@ func TestDomainHolderKeepsNothingNested(t *testing.T) {
 	holder.Release()
 	vacated(t, d)
 }
+
+// Some wait, and whenever one gives up another one comes. It is seldom that all who were told of the holder are looked
+// through, however full their list was to begin with.
+func TestDomainWardsHaveRoom(t *testing.T) {
+	d := NewDomain()
+	holder := ask(t, d, Request{Claims: write("a")})
+	reader := Request{Claims: []plan.Claim{{Key: "a", Access: plan.Read}}, Blocked: func(Block) {}}
+	var all []*lease
+	for len(all) < 1000 || len(holder.wards) < cap(holder.wards) {
+		all = append(all, ask(t, d, reader))
+	}
+	const times = 10_000
+	looks := 0
+	for i := range times {
+		if len(holder.wards) == cap(holder.wards) {
+			looks++
+		}
+		at := &all[i%len(all)]
+		require.ErrorIs(t, (*at).withdraw(context.Canceled), context.Canceled)
+		*at = ask(t, d, reader)
+	}
+	assert.Less(t, looks, 2+2*times/len(all))
+	assert.LessOrEqual(t, cap(holder.wards), 5*len(all))
+}

@@ -463,3 +463,44 @@ func TestDomainHostileKeys(t *testing.T) {
 		})
 	}
 }
+
+// Whoever waits for a call is told when that is abandoned: from there on it may take for ever.
+func TestDomainTellsOfAnAbandonment(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := exec.NewDomain()
+		a := asks(t, d, "a", writes("k"))
+		b := asks(t, d, "b", writes("k"))
+		a.lease.Abandon()
+		assert.Equal(t, []string{
+			"call 1 of b waits for call 1 of a (write k)",
+			"call 1 of b waits for call 1 of a (write k, abandoned)",
+		}, b.told)
+		a.release()
+		require.True(t, b.has())
+		b.release()
+	})
+}
+
+// So the timeline says it.
+func TestE14TimelineOfAnAbandonment(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := exec.NewDomain()
+		js := newJournal().stubs(writes("k"))
+		js[0].run = func(context.Context) exec.Outcome { <-time.After(time.Minute); return exec.Outcome{} }
+		a := lane(t, t.Context(), exec.In(d), exec.Name("a"), exec.Drain(time.Second))
+		submit(t, a, js[0])
+		synctest.Wait()
+		var tl exec.Timeline
+		b := lane(t, t.Context(), exec.In(d), exec.Name("b"), exec.Record(&tl))
+		submit(t, b, newJournal().stubs(writes("k"))[0])
+		synctest.Wait()
+		a.CancelCall(0, errBoom)
+		require.ErrorAs(t, finish(a), new(*exec.AbandonedError))
+		require.NoError(t, finish(b))
+		waits := tl.Snapshot()[0].Waits
+		require.NotEmpty(t, waits)
+		last := waits[len(waits)-1]
+		assert.True(t, last.Abandoned, "%v", waits)
+		assert.Equal(t, time.Second, last.From)
+	})
+}

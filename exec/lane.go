@@ -148,10 +148,10 @@ func newLane(ctx context.Context, o options) (*Lane, error) {
 	}
 	if l.rec != nil && !l.rec.begin(l) {
 		l.cancel(nil)
-		if l.outer != nil {
-			l.outer.close(l.done)
-		}
 		return nil, fmt.Errorf("%w: the timeline records another lane, which has not ended", ErrOption)
+	}
+	if l.outer != nil { // last, because the body gives its permits back
+		l.outer.open()
 	}
 	return l, nil
 }
@@ -177,7 +177,6 @@ func (l *Lane) nest(o options) error {
 		l.shared = outer.shared
 	}
 	l.outer = outer
-	outer.open()
 	return nil
 }
 

@@ -117,6 +117,7 @@ func (l *lease) Abandon() {
 	now := time.Now()
 	l.abandoned = &now
 	l.shut()
+	l.reword()
 	if l.exclusive && len(l.claims) == 0 {
 		l.scope.bar(l)
 	}
@@ -212,13 +213,8 @@ func (l *lease) leave() {
 		}
 	}
 	l.scope.leave(l)
-	for _, w := range l.wards {
-		if w.pending.near == l && w.waiting() {
-			w.explain(w.front())
-		}
-	}
 	if l.wards != nil {
-		l.wards = nil
+		l.reword()
 	}
 	// Who keeps an ended lease must not keep with it those that it stood beside, and all that stood beside these.
 	if len(l.places) > len(l.onePlace) {
@@ -235,6 +231,17 @@ func (l *lease) leave() {
 	}
 	if l.pending != nil {
 		l.pending.near, l.pending.blocked = nil, nil
+	}
+}
+
+// reword tells those who were told of l what is in their way now.
+func (l *lease) reword() {
+	wards := l.wards
+	l.wards = nil
+	for _, w := range wards {
+		if w.pending.near == l && w.waiting() {
+			w.explain(w.front())
+		}
 	}
 }
 
@@ -268,6 +275,7 @@ func (l *lease) explain(b Block, near *lease) {
 	p.near = near
 	if len(near.wards) == cap(near.wards) { // before they take more room
 		near.wards = slices.DeleteFunc(near.wards, func(w *lease) bool { return w.pending.near != near || !w.waiting() })
+		near.wards = slices.Grow(near.wards, len(near.wards)+1) // or the next few would look through all again
 	}
 	near.wards = append(near.wards, l)
 	p.blocked(b)

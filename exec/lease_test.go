@@ -472,3 +472,37 @@ func (b hollow) Acquire(ctx context.Context, r exec.Request) (exec.Lease, error)
 	}
 	return b.service.Acquire(ctx, r)
 }
+
+// A call that was cancelled during its Prepare asks no Domain: the drain bound has passed already, or was never armed, so
+// that nobody would give up one that does not heed its cancel.
+func TestE4CancelledAsksNoDomain(t *testing.T) {
+	for _, kind := range []string{"lane", "call"} {
+		t.Run(kind, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, _ := newService()
+				asked := 0
+				s.acquire = func(ctx context.Context, r exec.Request) (exec.Lease, error) {
+					asked++
+					<-time.After(time.Hour)
+					return nil, context.Cause(ctx)
+				}
+				j := newJournal()
+				js := j.stubs(writes("a"))
+				js[0].prepare = func(context.Context) (bool, error) { <-time.After(10 * time.Second); return true, nil }
+				l := lane(t, t.Context(), exec.In(s), exec.Drain(time.Second))
+				submit(t, l, js[0])
+				synctest.Wait()
+				if kind == "lane" {
+					l.Cancel(errBoom)
+					require.ErrorIs(t, finish(l), errBoom)
+				} else {
+					l.CancelCall(0, errBoom)
+					require.NoError(t, finish(l))
+				}
+				assert.Equal(t, 10*time.Second, time.Since(j.start))
+				assert.Zero(t, asked)
+				assert.Equal(t, &exec.NotRunError{Call: 0, Cause: errBoom}, j.find(t, 0, "settled").err)
+			})
+		})
+	}
+}

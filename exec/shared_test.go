@@ -442,3 +442,36 @@ func TestE5CancelBeforeTheSharedPermit(t *testing.T) {
 		}
 	}
 }
+
+// A lane that could not be opened leaves the body with its permits: there is nobody to wait for until they are back.
+func TestE11FailedLaneKeepsThePermit(t *testing.T) {
+	for _, kind := range []string{"NewLane", "Run"} {
+		t.Run(kind, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var busy exec.Timeline
+				other := lane(t, t.Context(), exec.Record(&busy))
+				sem := semaphore.NewWeighted(1)
+				var m meter
+				require.NoError(t, inside(t.Context(), times(2, free), func(ctx context.Context, i int) error {
+					m.come()
+					defer m.leave()
+					if i == 0 {
+						<-time.After(time.Second) // by now the other one waits for the permit
+						var err error
+						if kind == "NewLane" {
+							_, err = exec.NewLane(ctx, exec.Record(&busy))
+						} else {
+							err = inside(ctx, times(1, free), func(context.Context, int) error { return nil }, exec.Record(&busy))
+						}
+						assert.ErrorIs(t, err, exec.ErrOption)
+					}
+					<-time.After(time.Minute)
+					return nil
+				}, exec.Shared(sem)))
+				assert.EqualValues(t, 1, m.peak.Load(), "bodies at work with one permit")
+				allBack(t, sem, 1)
+				require.NoError(t, finish(other))
+			})
+		})
+	}
+}

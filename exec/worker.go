@@ -157,6 +157,10 @@ func (w *worker) perform(i int) {
 	ctx := l.ctx
 	if c != nil {
 		ctx = c.ctx
+		if l.domain != nil && l.halted(c) { // it need not ask, nor a Domain that does not heed its cancel be waited for
+			l.notRun(i, c)
+			return
+		}
 	}
 	if l.domain != nil || l.shared != nil {
 		var h *hold
