@@ -51,7 +51,7 @@
 // # Across lanes
 //
 // A [Domain] holds claims across lanes: those of several agents, of sub-agents, of a turn that is not over when the next
-// begins. Five rules keep it free of deadlocks:
+// begins. Five rules keep it free of deadlocks, and TestE13Rule1... are about them:
 //
 //  1. A call takes all of its claims at once, and adds none later.
 //  2. It takes its place in line when its lane has admitted it and its approval is there, and waits without occupying
