@@ -22,12 +22,12 @@ func Example_agents() {
 		return calls
 	}
 
-	domain, bodies := exec.NewDomain(), semaphore.NewWeighted(8) // one of each for all agents of the process
+	domain, permits := exec.NewDomain(), semaphore.NewWeighted(8) // one of each for all agents of the process
 	agent := func(ctx context.Context, name string, calls []plan.Call) error {
 		_, err := exec.Run(ctx, calls, func(_ context.Context, i int) (struct{}, error) {
 			*files[calls[i].Claims[0].Key] += "x"
 			return struct{}{}, nil
-		}, exec.In(domain), exec.Shared(bodies), exec.Name(name))
+		}, exec.In(domain), exec.Shared(permits), exec.Name(name))
 		return err
 	}
 

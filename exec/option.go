@@ -57,21 +57,24 @@ func Drain(d time.Duration) Option { return func(o *options) { o.drain, o.draine
 // records one that has not ended, another is an error.
 func Record(t *Timeline) Option { return func(o *options) { o.timeline = t } }
 
-// Name says what the lane is called where calls of other lanes wait for its own.
+// Name sets the lane's name: what waits for one of its calls in a [Domain] shows it, and so do lists and errors.
 func Name(name string) Option { return func(o *options) { o.name = name } }
 
-// In has every call take its claims from d while its body runs, so that it overlaps no call of another lane of d that it
-// conflicts with. A call waits for its claims after its Prepare and its Await and before its permits, on a worker, and
-// does not count against the limit meanwhile.
+// In has every call take its claims from d while its body runs, so that it overlaps no call of another lane of d whose
+// claims conflict with its own. An exclusive call runs alone in its own lane; in d it counts by its claims, and one that has
+// none overlaps the calls of other lanes. What is to run alone in all of d claims the empty key.
 //
-// What it claims is what it claimed when it started. If its claims are keys of files, names can come to mean other files
-// while it waits: a body that minds must look again.
+// A call waits for its claims after its Prepare and its Await and before its permits, on a worker, and does not count
+// against the limit meanwhile. What it claims is what it claimed when it started. If its claims are keys of files, names
+// can come to mean other files while it waits: a body that minds must look again.
 //
 // The lease is in the context of the body. A lane that is made in the body, with that context, takes its claims from the
-// lease, whether it is given In or not; the Domain itself, and any other one, is out of its reach. If calls around it
-// hold claims, its own calls must be covered by them: one that is not is refused before its body, with a [*NotRunError]
-// that wraps an [*UncoveredError]; in [Run] and [Each] that is a hard error, as any other error of the Domain is.
-// A lane that is made in the body with another context knows nothing of that, and can wait for the body for ever.
+// lease, whether it is given In or not; any other Domain than d is an [ErrOption] then. If calls around it have claims,
+// its own calls must be covered by those: one that is not is refused before its body, with a [*NotRunError] that wraps an
+// [*UncoveredError]. In [Run] and [Each] that is a hard error, as any other error of the Domain is. A lane that is made in
+// the body with a context of another origin knows nothing of that, and can wait for the body for ever.
+//
+// d must not be nil, and must be comparable.
 func In(d Domain) Option { return func(o *options) { o.domain, o.within = d, true } }
 
 // Shared has every call take a permit of sem, in addition to that of the lane, while its body runs: so sem bounds the
@@ -81,6 +84,8 @@ func In(d Domain) Option { return func(o *options) { o.domain, o.within = d, tru
 // While such a lane is open, the body around it has no permit of sem, so that lanes nested to any depth cannot use up
 // what they wait for; when the lane has ended, the body takes one again before Wait returns, unless its context is done.
 // A body that opens a lane should therefore do nothing but wait for it.
+//
+// sem must not be nil, nor be used for anything that waits for calls that share it.
 func Shared(sem *semaphore.Weighted) Option {
 	return func(o *options) { o.shared, o.sharing = sem, true }
 }

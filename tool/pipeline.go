@@ -165,7 +165,7 @@ func notRun(name string, cause error) Result {
 }
 
 func unclaimed(name string, cause error) Result {
-	return coded(Denied, "%s was not run: it could not have what it claims (%s). Nothing was done.", named(name), reason(cause))
+	return coded(Denied, "%s was not run: its claims were refused (%s). Nothing was done.", named(name), reason(cause))
 }
 
 func aborted(name string, cause error, own Result) Result {
