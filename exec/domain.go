@@ -131,7 +131,7 @@ func held(c plan.Claim, abandoned bool) string {
 type UncoveredError struct {
 	Claim  plan.Claim   // the first that is not covered
 	Holder Caller       // the call in which the refused one is nested, the nearest that has claims
-	Held   []plan.Claim // what it holds
+	Held   []plan.Claim // what it holds; not to be modified
 }
 
 // Error names the claim, and the call that should have claimed as much.

@@ -504,3 +504,27 @@ func TestE14TimelineOfAnAbandonment(t *testing.T) {
 		assert.Equal(t, time.Second, last.From)
 	})
 }
+
+// An abandonment refuses all that waits within the lease, at any depth: what it refuses first must not make way for what
+// it has not come to yet.
+func TestDomainAbandonmentGrantsNothingWithin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := exec.NewDomain()
+		reader := take(t, d, reads("k"))
+		zombie := take(t, d, free)
+		within := take(t, zombie, free)
+		w := asks(t, zombie, "w", writes("k")) // waits for the reader
+		r := asks(t, within, "r", reads("k"))  // waits for w
+		zombie.Abandon()
+		synctest.Wait()
+		assert.ErrorIs(t, w.err, exec.ErrLeaseEnded)
+		assert.ErrorIs(t, r.err, exec.ErrLeaseEnded)
+		if r.lease != nil {
+			r.lease.Release()
+		}
+		within.Release()
+		zombie.Release()
+		reader.Release()
+		vacant(t, d)
+	})
+}

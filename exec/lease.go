@@ -188,16 +188,23 @@ func (l *lease) refuse(err error) {
 
 // shut keeps l, and all within it, from starting anything more.
 func (l *lease) shut() {
-	l.closed = true
-	for kid := l.kids; kid != nil; {
-		next := kid.older
-		if kid.granted {
-			kid.shut()
-		} else {
-			kid.refuse(l.shutError())
-		}
-		kid = next
+	for _, kid := range l.doom(nil) { // all of them are known by now, or the first would make way for others
+		kid.refuse(kid.pending.err)
 	}
+}
+
+// doom closes l, and all within it, and marks those that wait there: nothing is granted to them. It appends them to doomed.
+func (l *lease) doom(doomed []*lease) []*lease {
+	l.closed = true
+	for kid := l.kids; kid != nil; kid = kid.older {
+		if kid.granted {
+			doomed = kid.doom(doomed)
+		} else {
+			kid.pending.err = l.shutError()
+			doomed = append(doomed, kid)
+		}
+	}
+	return doomed
 }
 
 // leave takes l out of everything.

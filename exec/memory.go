@@ -81,7 +81,10 @@ func (l *lease) enter(kid *lease, r Request) error {
 	s := l.inside()
 	if s.holder != nil {
 		if c, missing := s.cover.missing(r.Claims); missing {
-			return &UncoveredError{Claim: c, Holder: s.holder.by, Held: slices.Clone(s.holder.claims)}
+			if s.shown == nil {
+				s.shown = slices.Clone(s.holder.claims)
+			}
+			return &UncoveredError{Claim: c, Holder: s.holder.by, Held: s.shown}
 		}
 	}
 	s.enter(kid, l, r)

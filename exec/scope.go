@@ -13,9 +13,10 @@ import (
 // of them. All methods are called with the Domain's lock held.
 type scope struct {
 	d           *MemoryDomain
-	holder      *lease // whose it is; nil: the Domain's
-	cover       cover  // what the holder claims
-	first, last *lease // all that compete, in the order of the tickets, but for zombies, which moved to the end
+	holder      *lease       // whose it is; nil: the Domain's
+	cover       cover        // what the holder claims
+	shown       []plan.Claim // the same, for errors; nil: there was none
+	first, last *lease       // all that compete, in the order of the tickets, but for zombies, which moved to the end
 	zombies     []*lease
 	trees       bool    // there may be claims on trees: every component of a key is a node of its own
 	top         node    // the parent of all keys
