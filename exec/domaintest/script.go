@@ -203,6 +203,9 @@ func abandonment() []script {
 			acquire(write("a")), acquire(write("a")).within(1), acquire(write("a")).within(1), acquire(write("a")).within(2), acquire(read("a")).within(2),
 			acquire(read("a")), release(1), release(4), release(2), release(5)),
 		of("also where that has no claims", acquire(write("a")), acquire(), acquire(write("a")).within(2), acquire(read("a")), release(2), release(1)),
+		of("a tree comes to those that are barred",
+			acquire(write("lib/a")), acquire().alone(), abandon(2), acquire(write("a")), acquire(write("lib/a")), acquire(writeTree("lib")), acquire(read("lib/b")),
+			release(1), release(2), release(4), release(5)),
 		of("a request that is barred can be cancelled", acquire().alone(), abandon(1), acquire(write("a")), acquire(write("a")), cancel(2), release(1)),
 	)
 }
