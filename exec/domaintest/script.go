@@ -191,6 +191,8 @@ func abandonment() []script {
 			abandon(2), release(1), release(3), release(2)),
 		of("a tree comes while somebody is kept from being granted",
 			acquire().alone(), abandon(1), acquire(write("a")), acquire(writeTree("b")), release(1)),
+		of("and makes way for nobody who is refused, too",
+			acquire(write("a")), acquire(), acquire().within(2), acquire(write("a"), write("b")).within(2), acquire(write("b")).within(3), abandon(2), acquire(write("b"))),
 		of("what is nested in it lasts", acquire(write("a")), acquire(write("a")).within(1), abandon(1), acquire(write("a")), release(1), release(2)),
 		of("where it has no claims, too",
 			acquire(), acquire(write("a")).within(1), acquire(write("a")), acquire(write("a")).within(1), abandon(1), acquire().within(2), release(1), release(2)),
