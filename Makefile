@@ -20,8 +20,8 @@ vet:
 race:
 	$(GO) test -race -short ./...
 
-exhaustive:          ## every small batch in every order
-	KEYWAVE_EXHAUSTIVE=1 $(GO) test -run 'Exhaustive' -v -timeout 15m ./plan
+exhaustive:          ## every small batch, and every small set of lanes, in every order
+	KEYWAVE_EXHAUSTIVE=1 $(GO) test -run 'Exhaustive' -v -timeout 15m -p 1 ./plan ./exec
 
 fuzz:                ## every fuzz target for a short while
 	@set -e; grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u | while read -r pkg; do \
