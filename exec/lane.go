@@ -72,7 +72,7 @@ type Lane struct {
 type slot struct {
 	state state
 	lost  bool  // abandoned: whoever still works on it must drop what it has
-	hold  *hold // of a body that runs; nil: it has nothing
+	hold  *hold // of a body that runs and can be abandoned; nil: it has none
 	call  *call // nil: of a batch, or committed
 }
 

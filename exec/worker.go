@@ -176,7 +176,10 @@ func (w *worker) perform(i int) {
 		return
 	}
 	if w.hold != nil {
-		l.slots[i].hold, w.hold.permit.held = w.hold, true
+		w.hold.permit.held = true
+		if l.drain > 0 {
+			l.slots[i].hold = w.hold
+		}
 	}
 	if l.halted(c) {
 		l.freed(i)
@@ -243,9 +246,10 @@ func (w *worker) came(i int) bool {
 
 // freed gives back the permit of a call that is not running any more, unless that is for its hold to do.
 func (l *Lane) freed(i int) {
-	h := l.slots[i].hold
-	l.slots[i].hold = nil
-	if h == nil || h.own == nil {
+	if l.drain > 0 {
+		l.slots[i].hold = nil
+	}
+	if l.domain == nil {
 		l.sem.Release(1)
 	}
 }
