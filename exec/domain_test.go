@@ -432,3 +432,15 @@ func TestDomainAbandonmentGrantsNothingWithin(t *testing.T) {
 		vacant(t, d)
 	})
 }
+
+// A list of who holds what is for people, too.
+func TestDomainHoldInWords(t *testing.T) {
+	d := exec.NewDomain()
+	a, b := take(t, d, reads("a", "b")), take(t, d, exclusive)
+	b.Abandon()
+	holds := d.Holds()
+	assert.Equal(t, "call 42 of other holds read a, read b", holds[0].String())
+	assert.Equal(t, "call 42 of other holds nothing, abandoned", holds[1].String())
+	a.Release()
+	b.Release()
+}

@@ -77,7 +77,7 @@ type NotRunError struct {
 // Error names the call and the cause.
 func (e *NotRunError) Error() string {
 	if e.Cause == nil {
-		return fmt.Sprintf("call %d: not run: its wait was refused", e.Call+1)
+		return fmt.Sprintf("call %d: not run: its Await returned false", e.Call+1)
 	}
 	return fmt.Sprintf("call %d: not run: %v", e.Call+1, e.Cause)
 }

@@ -14,7 +14,7 @@ import (
 // hard: nothing more starts, the bodies that run are cancelled and waited for, and Run returns nil and the first of
 // them. So an error that is only one call's own, and must not keep its siblings from running, belongs in R. When ctx is
 // done before the last body has returned, Run returns nil and [context.Cause]; errors that bodies return after that are
-// taken for its echo.
+// taken for its echo. With [Drain] it does not wait longer than that: then a body may still be running.
 func Run[R any](ctx context.Context, calls []plan.Call, body func(ctx context.Context, i int) (R, error), opts ...Option) ([]R, error) {
 	if body == nil {
 		return nil, fmt.Errorf("%w: no body: Run needs a function to call", ErrOption)

@@ -169,7 +169,7 @@ func (l *Lane) nest(o options) error {
 	}
 	if outer.lease != nil {
 		if o.domain != nil && o.domain != outer.root && o.domain != Domain(outer.lease) {
-			return fmt.Errorf("%w: another domain: the lane is made in the body of %v, and takes its claims from what that one has", ErrOption, outer.by)
+			return fmt.Errorf("%w: In: the lane is made in the body of %v, which is in another domain: leave In out", ErrOption, outer.by)
 		}
 		l.root, l.domain = outer.root, outer.lease
 	}

@@ -3,6 +3,7 @@ package exec
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"hash/maphash"
 	"slices"
 	"sync"
@@ -98,6 +99,24 @@ type Hold struct {
 	Token     uint64
 	Abandoned time.Time       // when it was given up, although its body runs; zero: it was not
 	Ended     <-chan struct{} // closed when the lease has ended
+}
+
+// String says it in a line: "call 3 of A holds write a, abandoned".
+func (h Hold) String() string {
+	s := fmt.Sprintf("%v holds ", h.By)
+	for i, c := range h.Claims {
+		if i > 0 {
+			s += ", "
+		}
+		s += c.String()
+	}
+	if len(h.Claims) == 0 {
+		s += "nothing"
+	}
+	if !h.Abandoned.IsZero() {
+		s += ", abandoned"
+	}
+	return s
 }
 
 // Holds lists the leases that were granted and have not ended, also those within others, in the order of their requests.

@@ -32,8 +32,8 @@ type options struct {
 // Limit sets how many bodies may run at once. It must be at least 1. With 1 calls are admitted by [plan.NewSerial],
 // whatever [Admit] says.
 //
-// In a lane with a Domain, a body in which a lane is open lends its place to calls that come back from the wait for their
-// claims, because it may be waiting for what they have; new calls do not get it.
+// In a lane with a Domain, while a body waits for a lane of its own, a call that has just got its claims may run in its
+// place: the nested lane may be waiting for these. No new call is admitted for that.
 func Limit(n int) Option { return func(o *options) { o.limit = n } }
 
 // Admit sets what says which call may start: one of [plan.NewWaves], which is the default, [plan.NewFirstFit],
@@ -57,7 +57,7 @@ func Drain(d time.Duration) Option { return func(o *options) { o.drain, o.draine
 // records one that has not ended, another is an error.
 func Record(t *Timeline) Option { return func(o *options) { o.timeline = t } }
 
-// Name sets the lane's name: what waits for one of its calls in a [Domain] shows it, and so do lists and errors.
+// Name sets the lane's name in a [Domain]: what waits for one of its calls there shows it, and so do lists and refusals.
 func Name(name string) Option { return func(o *options) { o.name = name } }
 
 // In has every call take its claims from d while its body runs, so that it overlaps no call of another lane of d whose
@@ -65,7 +65,7 @@ func Name(name string) Option { return func(o *options) { o.name = name } }
 // none overlaps the calls of other lanes. What is to run alone in all of d claims the empty key.
 //
 // A call waits for its claims after its Prepare and its Await and before its permits, on a worker, and does not count
-// against the limit meanwhile. What it claims is what it claimed when it started. If its claims are keys of files, names
+// against the limit meanwhile; while it waits for a permit, it has its claims already. What it claims is what it claimed when it started. If its claims are keys of files, names
 // can come to mean other files while it waits: a body that minds must look again.
 //
 // The lease is in the context of the body. A lane that is made in the body, with that context, takes its claims from the

@@ -94,7 +94,7 @@ func (done performance) delay() (d delay) {
 // wall is how long all of it took.
 func wall(all []performance) (d time.Duration) {
 	for _, done := range all {
-		d = max(d, done.begun+done.wall)
+		d = max(d, done.wall)
 	}
 	return d
 }

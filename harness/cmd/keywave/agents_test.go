@@ -408,3 +408,23 @@ func TestAgentsFailTogether(t *testing.T) {
 		assert.ErrorIs(t, err, exec.ErrOption)
 	})
 }
+
+// No call of an agent ends after the agent: all times count from the start of all.
+func TestAgentsTimesAgree(t *testing.T) {
+	dir := t.TempDir()
+	var batches []*batch
+	for _, name := range []string{"a", "b", "c"} {
+		b := &batch{agent: name, calls: []tool.Call{{Name: "list", Arguments: `{}`}}}
+		closeTools, err := b.openTools(dir)
+		require.NoError(t, err)
+		defer closeTools()
+		batches = append(batches, b)
+	}
+	done, err := performer{admission: "waves", limit: 2}.perform(t.Context(), batches...)
+	require.NoError(t, err)
+	for _, d := range done {
+		for _, s := range d.spans {
+			assert.LessOrEqual(t, d.begun+s.Committed, d.wall)
+		}
+	}
+}

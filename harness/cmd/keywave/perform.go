@@ -29,7 +29,7 @@ type performance struct {
 	results     []tool.Result // by call
 	spans       []exec.Span
 	begun       time.Duration // since the start of all batches that were run with it
-	wall        time.Duration
+	wall        time.Duration // from the start of all batches to the end of this one
 	peak        int // bodies at once, of all these batches, counted in the bodies
 	interrupted bool
 }
@@ -59,11 +59,11 @@ func (pf performer) perform(ctx context.Context, batches ...*batch) ([]performan
 	agents := make([]*agent, len(batches))
 	for i, b := range batches {
 		a := newAgent(b, &overlap, len(batches) > 1)
+		a.begun = time.Since(started) // no later than the lane's own clock: a call cannot end after its agent
 		var err error
 		if a.lane, err = exec.NewLane(lanes, append(opts, exec.Name(b.agent), exec.Record(&a.timeline))...); err != nil {
 			return nil, err
 		}
-		a.begun = time.Since(started)
 		agents[i] = a
 	}
 	pf.follow(ctx, agents, started, cancel)
@@ -89,7 +89,7 @@ func (pf performer) follow(ctx context.Context, agents []*agent, started time.Ti
 	for _, a := range agents {
 		go func() {
 			a.run()
-			a.wall = time.Since(started) - a.begun
+			a.wall = time.Since(started)
 			ended <- a
 		}()
 	}
