@@ -30,7 +30,7 @@ type performance struct {
 	spans       []exec.Span
 	begun       time.Duration // since the start of all batches that were run with it
 	wall        time.Duration // from the start of all batches to the end of this one
-	peak        int // bodies at once, of all these batches, counted in the bodies
+	peak        int           // bodies at once, of all these batches, counted in the bodies
 	interrupted bool
 }
 
