@@ -198,7 +198,7 @@ func TestLaneAwaitHoldsUpNothingElse(t *testing.T) {
 		submit(t, l, gate{s, func(context.Context) bool { return false }})
 		require.NoError(t, finish(l))
 		assert.Equal(t, &exec.NotRunError{Call: 0}, j.find(t, 0, "settled").err)
-		assert.Contains(t, j.find(t, 0, "settled").err.Error(), "refused")
+		assert.Contains(t, j.find(t, 0, "settled").err.Error(), "Await returned false")
 		check(t, j, checks{calls: []plan.Call{free}, limit: 8})
 	})
 	t.Run("panic", func(t *testing.T) {
