@@ -409,7 +409,9 @@ func TestForeignFailures(t *testing.T) {
 					check(t, j, checks{calls: calls, limit: limit, ordered: true, hard: where != late})
 					<-time.After(time.Hour)
 					assert.True(t, failed)
-					assert.NotZero(t, s.book.closed(t)) // Release failed, but it was called
+					if closed := s.book.closed(t); where != "Acquire" { // which can be before anybody else has a lease
+						assert.NotZero(t, closed) // Release failed, but it was called
+					}
 					vacant(t, d)
 					assert.Zero(t, workers())
 				})

@@ -74,7 +74,11 @@ func TestForeignLeaseLost(t *testing.T) {
 			assert.Equal(t, time.Hour, time.Since(j.start))
 			synctest.Wait()
 			assert.Equal(t, 2, s.book.closed(t))
-			assert.EqualValues(t, 1, s.book.granted[1].abandons.Load())
+			abandons := int32(0) // of the two, whichever was granted first
+			for _, g := range s.book.granted {
+				abandons += g.abandons.Load()
+			}
+			assert.EqualValues(t, 1, abandons)
 			vacant(t, d)
 		})
 	})
