@@ -119,9 +119,14 @@ func (x *walker) unseen(n *world, o op, i int) *world {
 		as.words[k] = word(&d.actors[k], true, false)
 	}
 	as.pack() // which is quick, but takes no notice of names
-	if !x.asked.add(as.best.hash()^uint64(x.Within)<<32) || !x.checked.add(x.key(&d)^uint64(x.Within)<<32) {
+	if !x.asked.add(as.best.hash() ^ uint64(x.Within)<<32) {
 		return nil
 	}
+	h := x.key(&d) ^ uint64(x.Within)<<32
+	if !x.checked.add(h) {
+		return nil
+	}
+	x.replay.within, x.replay.backward, x.replay.listed = x.Within, h&1 == 0, h&6 == 0
 	pre := *n
 	return &pre
 }

@@ -302,6 +302,9 @@ func (x *walker) unnest(n *world, i int, off bool) {
 		}
 		return
 	}
+	if !take && !off && x.err == nil {
+		x.err = fmt.Errorf("%d takes no permit although its body goes on, in\n%v", i, n)
+	}
 	switch {
 	case !take || off:
 		a.at = atForgone

@@ -22,7 +22,7 @@ import (
 // Another lane sees nothing of them but the line and the semaphore, and of these all orders remain, since the step before
 // each of them may come at any time.
 //
-// A Fine family is the check of that: every set is written out, and every step is one by itself.
+// In a Fine family every set is written out, and every step is one by itself: nothing is taken at once.
 type family struct {
 	Lanes     int
 	Calls     int // the most on their way in a lane at once; Fine: the most in a lane
@@ -251,8 +251,8 @@ var families = []struct {
 // the admissions and the books of the permits. The lane's steps are those of worker.perform, written down once more.
 //
 // What is left out: lanes of two calls with a lane in more than one body, and three lanes of two calls with a lane in one,
-// when calls are cancelled; and three lanes of two calls with a lane in more than one body. Each has a billion states or
-// more. Calls that are exclusive and claim nothing are keyless ones here, but when they are abandoned.
+// when calls are cancelled; and three lanes of two calls with a lane in more than one body. Calls that are exclusive and
+// claim nothing are keyless ones here, but when they are abandoned.
 func TestE13Exhaustive(t *testing.T) {
 	waves := starts(plan.NewWaves)
 	require.Equal(t, waves, starts(plan.NewKeyed), "of two calls these two say the same")
