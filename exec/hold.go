@@ -107,7 +107,7 @@ func (p *permit) took() (give bool) {
 	return false
 }
 
-// ends notes that the body has returned or was abandoned, and reports whether the permit is to be given back.
+// ends notes that the body has returned or was abandoned, and reports whether the permits are to be given back.
 func (p *permit) ends() (give bool) {
 	p.over = true
 	give, p.held = p.held, false
