@@ -39,12 +39,12 @@
 //
 // A log is a file of lines in UTF-8, each a record: a JSON object and a line feed. This is version 1.
 //
-//	{"seq":1,"time":"2026-01-02T03:04:05.678Z","type":"session/start","data":{"format":"keywave-session","version":1}}
+//		{"seq":1,"time":"2026-01-02T03:04:05.678Z","type":"session/start","data":{"format":"keywave-session","version":1}}
 //
-//   - seq counts from 1, and rises by one from line to line. It is at most 2^53, so that every reader takes it exactly.
-//   - time is RFC 3339 in UTC, with up to nine digits of a second, and never before that of an earlier record.
-//   - type is one of those below, or any other; of others the data is kept byte for byte.
-//   - data is any JSON, in the same line. What it has besides the members that are named here is passed over.
+//	  - seq counts from 1, and rises by one from line to line. It is at most 2^53, so that every reader takes it exactly.
+//	  - time is RFC 3339 in UTC, with up to nine digits of a second, and never before that of an earlier record.
+//	  - type is one of those below, or any other; of others the data is kept byte for byte.
+//	  - data is any JSON, in the same line. What a payload has no member for is passed over.
 //
 // The first record is a session/start with the format and the version; a reader refuses a version that is above its own.
 // The members of a record are written in this order, and are read in any; others are passed over. The data of each type

@@ -112,8 +112,8 @@ func event(p Payload) (Event, error) {
 		if !json.Valid(o.Data) || !utf8.Valid(o.Data) {
 			return fail(errors.New("its data is not JSON"))
 		}
-		e.Data = o.Data
-		if bytes.ContainsAny(o.Data, "\r\n") { // a record is a line
+		e.Data = bytes.TrimSpace(o.Data)
+		if bytes.ContainsAny(e.Data, "\r\n") { // a record is a line
 			var line bytes.Buffer
 			_ = json.Compact(&line, o.Data)
 			e.Data = line.Bytes()

@@ -81,7 +81,7 @@ func parseUsual(line []byte) (e Event, data []byte, ok bool) {
 	if e.Time, err = parseTime(string(stamp)); err != nil {
 		return e, nil, false
 	}
-	return e, data[:len(data)-1], true
+	return e, bytes.Trim(data[:len(data)-1], " \t\r"), true
 }
 
 // A cursor steps over bytes in a form that is known in advance.
