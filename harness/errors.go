@@ -17,7 +17,7 @@ func outOf(format string, args ...any) error {
 // ErrClosed is what a [Session] returns after its Close.
 var ErrClosed = errors.New("session is closed")
 
-// ErrBroken is the error that everything after the first failed sync of a [Session] wraps. What has been appended may
-// not last, and nobody can find out; what a later sync says would be about something else. Close the session, and open
-// its log again: what is there then is what there is.
-var ErrBroken = errors.New("session log could not be made to last")
+// ErrBroken is the error that everything wraps after the first sync of a [Session] that failed, or a store that panicked.
+// What has been appended may not last, and nobody can find out: what a later sync says would be about something else.
+// Close the session, and open its log again: what is there then is what there is.
+var ErrBroken = errors.New("nobody knows what the session log has kept")

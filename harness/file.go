@@ -219,7 +219,7 @@ func (f *File) Events() iter.Seq2[Event, error] {
 	f.mu.Lock()
 	size := f.size
 	f.mu.Unlock()
-	return Read(io.NewSectionReader(f.f, 0, size))
+	return func(yield func(Event, error) bool) { Read(io.NewSectionReader(f.f, 0, size))(yield) }
 }
 
 // Close implements [Store]. It releases the lock, and does not sync.

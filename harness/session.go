@@ -148,7 +148,7 @@ func (s *Session) write(events []Event, after *uint64) (first uint64, err error)
 			return 0, fmt.Errorf("%s: %w", e.Type, err)
 		}
 	}
-	if err := s.store.Append(events...); err != nil {
+	if err := s.hand(events); err != nil {
 		return 0, err
 	}
 	taken = true
@@ -161,6 +161,20 @@ func (s *Session) write(events []Event, after *uint64) (first uint64, err error)
 		}
 	}
 	return first, nil
+}
+
+// hand hands events to the store. If that panics, nobody knows what it has taken.
+func (s *Session) hand(events []Event) (err error) {
+	returned := false
+	defer func() {
+		if !returned {
+			err = fmt.Errorf("%w: its append panicked: %v", ErrBroken, recover())
+			s.sync.fail(err)
+		}
+	}()
+	err = s.store.Append(events...)
+	returned = true
+	return err
 }
 
 // cite makes an event of a call cite its tool/call, if it cites nothing.

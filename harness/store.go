@@ -25,8 +25,8 @@ type Store interface {
 	// session refuses everything from then on.
 	Sync() error
 
-	// Events reads from the first event to the last whose Append returned before it was called. An error comes with no
-	// event and is the last.
+	// Events reads from the first event to the last whose Append returned before it was called, and the same each time
+	// that it is ranged over. An error comes with no event and is the last.
 	Events() iter.Seq2[Event, error]
 
 	// Close gives up what the Store has. It is called once, after everything else.

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"sync"
@@ -81,6 +82,13 @@ func (y *syncer) failed() error {
 	return y.err
 }
 
+// fail says that the store takes nothing any more.
+func (y *syncer) fail(err error) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	y.err = cmp.Or(y.err, err)
+}
+
 // wait returns when everything up to seq lasts, or never will.
 func (y *syncer) wait(seq uint64) error {
 	y.mu.Lock()
@@ -133,7 +141,7 @@ func (y *syncer) advance() {
 		if err == nil {
 			y.synced = upTo
 		} else {
-			y.err = fmt.Errorf("%w: %w", ErrBroken, err)
+			y.err = cmp.Or(y.err, fmt.Errorf("%w: %w", ErrBroken, err))
 		}
 		close(y.round)
 		y.round = nil
