@@ -46,6 +46,13 @@ func payload(t require.TestingT, e harness.Event) harness.Payload {
 	return p
 }
 
+func payloads(t require.TestingT, events []harness.Event) (ps []harness.Payload) {
+	for _, e := range events {
+		ps = append(ps, payload(t, e))
+	}
+	return ps
+}
+
 func at(turn, step, index int) harness.Place {
 	return harness.Place{Turn: turn, Step: step, Index: index}
 }

@@ -153,6 +153,9 @@ func (l *life) call() {
 		c.settled = true
 		c.result = tool.Text(fmt.Sprintf("result %d of step %d", i, l.step))
 		c.result.IsError = l.draw(3, "error") == 0
+		if l.draw(3, "contexts") == 0 {
+			c.result.Contexts = []tool.Context{{Source: "tool", Content: tool.Text(fmt.Sprint("context of ", i)).Content}}
+		}
 		l.put(harness.ToolSettle{Place: p, Result: c.result})
 	case i == l.next && c.started:
 		l.put(committed(p, c.call, c.result))
@@ -163,13 +166,14 @@ func (l *life) call() {
 // want says what the results of open calls are to become, as DESIGN has it, by looking at every event for each call. The
 // order is that of the log, and in a step the model's.
 func want(t require.TestingT, events []harness.Event) (codes []tool.Code) {
-	for _, e := range events {
-		m, ok := payload(t, e).(harness.AssistantMessage)
+	payloads := payloads(t, events)
+	for _, p := range payloads {
+		m, ok := p.(harness.AssistantMessage)
 		if !ok {
 			continue
 		}
 		for i := range m.Calls {
-			if code, open := become(t, events, harness.Place{Turn: m.Turn, Step: m.Step, Index: i}); open {
+			if code, open := become(payloads, harness.Place{Turn: m.Turn, Step: m.Step, Index: i}); open {
 				codes = append(codes, code)
 			}
 		}
@@ -177,11 +181,11 @@ func want(t require.TestingT, events []harness.Event) (codes []tool.Code) {
 	return codes
 }
 
-func become(t require.TestingT, events []harness.Event, at harness.Place) (code tool.Code, open bool) {
+func become(payloads []harness.Payload, at harness.Place) (code tool.Code, open bool) {
 	var outcome *tool.Result
 	started, barred, cancelled := false, false, false
-	for _, e := range events {
-		switch p := payload(t, e).(type) {
+	for _, p := range payloads {
+		switch p := p.(type) {
 		case harness.ToolCall:
 			started = started || p.Place == at && !p.NotStarted
 		case harness.ApprovalAsk:

@@ -27,7 +27,7 @@ func line(seq int) string {
 	return fmt.Sprintf(`{"seq":%d,"time":"2026-01-02T03:04:05Z","type":"acme/x","data":%d}`+"\n", seq, seq)
 }
 
-// TestH8AnyByte cuts random logs off behind each 13th of their bytes and around each record, as TestH8EveryByte does one
+// TestH8AnyByte cuts random logs off behind each 29th of their bytes and around each record, as TestH8EveryByte does one
 // that has everything in it behind each byte. All whole records are there, the torn end is told with its place
 // and size and is gone, the rest is as if the process had ended between two records, and to open it again appends nothing.
 func TestH8AnyByte(t *testing.T) {
@@ -35,7 +35,7 @@ func TestH8AnyByte(t *testing.T) {
 		disk := new(ram)
 		l := &life{t: t, s: open(t, file(t, disk))}
 		l.live(rapid.IntRange(1, 15).Draw(t, "moves"))
-		everyByte(t, disk.data, 13, func(data []byte) (*harness.File, func() []byte) {
+		everyByte(t, disk.data, 29, func(data []byte) (*harness.File, func() []byte) {
 			cut := &ram{data: bytes.Clone(data)}
 			return file(t, cut), func() []byte { return cut.data }
 		})

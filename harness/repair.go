@@ -3,9 +3,6 @@ package harness
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/keywave-go/keywave/tool"
 )
@@ -19,9 +16,13 @@ import (
 // [tool.Interrupted]: its effect may have happened. One that was not started, or waited for an approval, or was refused
 // it, becomes [tool.AbortedBeforeDispatch]. The contexts of results are kept.
 //
-// Finalize, unless nil, is given each of these results, and returns it in its final form: what a pipeline does at the
-// commit (post-policy, finalizer, budgets) has not been done to them. The contexts that it returns are parked, so it
-// must hand on those that it was given.
+// Finalize, unless nil, is given each of these results and returns it in its final form: what a [tool.Pipeline] does at a
+// commit has not been done to it. The contexts that it returns are the ones that are parked. A host with a pipeline does
+//
+//	j := pipeline.NewJob(tools, c.Call)
+//	j.Index, j.Result = c.Index, r
+//	err := j.Commit(ctx) // runs nothing of the call
+//	return j.Result
 func Repair(s State, finalize func(OpenCall, tool.Result) tool.Result) []Payload {
 	var repairs []Payload
 	add := func(p Payload) (seq uint64) {
@@ -50,53 +51,24 @@ func Repair(s State, finalize func(OpenCall, tool.Result) tool.Result) []Payload
 	return repairs
 }
 
-var errInterrupted = errors.New("the session was interrupted")
-
-// outcome is the result of a call that nobody works on any more.
+// outcome is the result of a call that nobody works on any more, in the words that it has in a lane.
 func (c OpenCall) outcome() tool.Result {
-	started := c.Seq > 0 && !c.NotStarted && !c.Unapproved
+	j := tool.NewJob(nil, c.Call)
+	cause := errInterrupted
+	if c.Cancel != nil {
+		cause = errors.New(c.Cancel.Cause)
+	}
 	switch {
-	case c.Outcome != nil && c.Cancel != nil && !c.Outcome.IsError:
-		return aborted(c.Call, errors.New(c.Cancel.Cause), *c.Outcome)
 	case c.Outcome != nil:
-		return *c.Outcome
-	case started:
-		return tool.Result{Code: tool.Interrupted, IsError: true, Content: []tool.Block{{Text: fmt.Sprintf(
-			"%s was interrupted: the session ended while it ran, before its outcome was recorded. %s", named(c.Call.Name), mayHave)}}}
-	case c.Cancel != nil:
-		return notRun(c.Call, errors.New(c.Cancel.Cause))
+		if j.Result = *c.Outcome; c.Cancel != nil {
+			j.Abort(cause)
+		}
+	case c.Seq > 0 && !c.NotStarted && !c.Unapproved:
+		j.Interrupt()
+	default:
+		_ = j.Skip(context.Background(), cause) // it fails if observers do, and there are none
 	}
-	return notRun(c.Call, errInterrupted)
-}
-
-const mayHave = "Its effect may have happened, wholly or in part. Check what has happened before you try again."
-
-// aborted is the result of a call that settled and was cancelled before its commit.
-func aborted(c tool.Call, cause error, own tool.Result) tool.Result {
-	r := own
-	r.Code, r.IsError = tool.Aborted, true
-	notice := fmt.Sprintf("%s was cancelled while it ran (%v). %s", named(c.Name), cause, mayHave)
-	if len(own.Content) > 0 {
-		notice += " What it returned:"
-	}
-	r.Content = append([]tool.Block{{Text: notice}}, own.Content...)
-	return r
-}
-
-// named is the name of a tool in a sentence: as it is, or quoted if it is not just a word.
-func named(name string) string {
-	if plain(name) && name != "" && len(name) <= 100 && !strings.Contains(name, " ") {
-		return name
-	}
-	if len(name) > 100 {
-		name = name[:100] + "..."
-	}
-	return strconv.Quote(name)
-}
-
-// notRun is the result of a call that never started, in the words that it has in a lane.
-func notRun(c tool.Call, cause error) tool.Result {
-	j := tool.NewJob(nil, c)
-	_ = j.Skip(context.Background(), cause)
 	return j.Result
 }
+
+var errInterrupted = errors.New("the session was interrupted")

@@ -1,6 +1,8 @@
 package harness_test
 
 import (
+	"context"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -55,7 +57,28 @@ func resumed(t require.TestingT, events []harness.Event) []harness.Event {
 	state := again.State()
 	require.Empty(t, state.Open)
 	require.False(t, state.InTurn || state.InStep)
+	require.Equal(t, parked(t, after), state.Parked)
 	return after
+}
+
+// parked are the contexts that nobody has delivered, by looking at every event for each result.
+func parked(t require.TestingT, events []harness.Event) (all []harness.Parked) {
+	payloads := payloads(t, events)
+	for i, p := range payloads {
+		r, ok := p.(harness.ToolResult)
+		if !ok || len(r.Result.Contexts) == 0 {
+			continue
+		}
+		delivered := false
+		for _, p := range payloads {
+			m, ok := p.(harness.UserMessage)
+			delivered = delivered || ok && slices.Contains(m.Sources, events[i].Seq)
+		}
+		if !delivered {
+			all = append(all, harness.Parked{Result: events[i].Seq, Contexts: r.Result.Contexts})
+		}
+	}
+	return all
 }
 
 // A process can end in the resume, too: of what it was to append, a beginning is there. The next one appends the rest.
@@ -96,6 +119,73 @@ func TestRepairIsPure(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, repairs, repaired)
 	})
+}
+
+// H4, for the log: contexts stay parked, in the order of the commits, through a cancel and a resume, until a message
+// delivers them.
+func TestH4ContextsStayParked(t *testing.T) {
+	var store harness.Memory
+	s := open(t, &store)
+	cs := calls(3)
+	turn1(t, s, cs...)
+	with := func(text string) tool.Result {
+		r := tool.Text("ok")
+		r.Contexts = []tool.Context{{Source: "t", Content: tool.Text(text).Content}, {Source: "t", Content: tool.Text(text + "!").Content}}
+		return r
+	}
+	for i, c := range cs {
+		put(t, s, started(at(1, 1, i), c))
+	}
+	put(t, s, harness.ToolSettle{Place: at(1, 1, 2), Result: with("three")})
+	put(t, s, harness.ToolSettle{Place: at(1, 1, 0), Result: with("one")})
+	first := put(t, s, committed(at(1, 1, 0), cs[0], with("one")))
+	assert.Len(t, s.State().Parked, 1, "an outcome parks nothing, a result does")
+	put(t, s, harness.Cancel{Turn: 1, Cause: "stop"})
+
+	s, _ = resume(t, &store)
+	assert.Equal(t, []tool.Code{"", tool.Interrupted, tool.Aborted}, codes(t, s))
+	state := s.State()
+	require.Len(t, state.Parked, 2)
+	assert.Equal(t, harness.Parked{Result: first, Contexts: with("one").Contexts}, state.Parked[0])
+	assert.Equal(t, with("three").Contexts, state.Parked[1].Contexts)
+	messages, err := s.Messages()
+	require.NoError(t, err)
+	assert.Len(t, messages, 3, "what is parked is no message")
+
+	put(t, s, harness.TurnStart{Turn: 2}, harness.UserMessage{Turn: 2, Content: with("one").Contexts[0].Content, Sources: []uint64{first}})
+	assert.Equal(t, state.Parked[1:], s.State().Parked)
+	s, _ = resume(t, &store)
+	assert.Equal(t, state.Parked[1:], s.State().Parked)
+}
+
+// What a pipeline does at a commit can be done on resume, and runs nothing.
+func TestH8FinalizeThroughAPipeline(t *testing.T) {
+	ran := false
+	define, err := tool.Define(tool.Spec[struct{}, string]{Name: "c1", Body: func(context.Context, struct{}) (string, error) {
+		ran = true
+		return "", nil
+	}})
+	require.NoError(t, err)
+	var tools tool.Registry
+	require.NoError(t, tools.Register(define))
+	pipeline := &tool.Pipeline{Reviewers: []tool.Reviewer{func(_ context.Context, c *tool.Invocation, r tool.Result) (tool.Review, error) {
+		return tool.Review{Content: tool.Text(fmt.Sprint("reviewed ", c.Index, ": ", r.Text())).Content}, nil
+	}}}
+	var store harness.Memory
+	s := open(t, &store)
+	cs := []tool.Call{calls(1)[0], calls(1)[0]}
+	turn1(t, s, cs...)
+	put(t, s, started(at(1, 1, 0), cs[0]), started(at(1, 1, 1), cs[1]), harness.ToolSettle{Place: at(1, 1, 1), Result: tool.Text("secret")})
+	_, err = s.Resume(func(c harness.OpenCall, r tool.Result) tool.Result {
+		j := pipeline.NewJob(&tools, c.Call)
+		j.Index, j.Result = c.Index, r
+		require.NoError(t, j.Commit(t.Context()))
+		return j.Result
+	})
+	require.NoError(t, err)
+	assert.Equal(t, []tool.Code{tool.Interrupted, ""}, codes(t, s))
+	assert.Equal(t, "reviewed 1: secret", results(t, s)[1].Result.Text())
+	assert.False(t, ran)
 }
 
 func TestH8FinalizeIsGivenEachResult(t *testing.T) {
@@ -147,7 +237,7 @@ func TestCase_crash_resume_1(t *testing.T) {
 	require.Len(t, rs, 2)
 	assert.Equal(t, "c1", rs[0].ID)
 	assert.True(t, rs[0].Result.IsError)
-	assert.Contains(t, rs[0].Result.Text(), "the session ended while it ran, before its outcome was recorded")
+	assert.Contains(t, rs[0].Result.Text(), "was running when the process ended")
 	assert.Equal(t, "two", rs[1].Result.Text())
 	messages, err := s.Messages()
 	require.NoError(t, err)
@@ -180,8 +270,8 @@ func TestCase_crash_resume_2(t *testing.T) {
 	require.Len(t, rs, 1)
 	assert.Equal(t, tool.Interrupted, rs[0].Result.Code)
 	assert.True(t, rs[0].Result.Code.MayHaveRun())
-	assert.Equal(t, "write was interrupted: the session ended while it ran, before its outcome was recorded. "+
-		"Its effect may have happened, wholly or in part. Check what has happened before you try again.", rs[0].Result.Text())
+	assert.Equal(t, "write was running when the process ended: "+
+		"its effect may have happened, wholly or in part. Check what has happened before you try again.", rs[0].Result.Text())
 	messages, err := s.Messages()
 	require.NoError(t, err)
 	require.Len(t, messages, 3)

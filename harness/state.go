@@ -48,7 +48,7 @@ type OpenCall struct {
 // A Parked is what one result has brought along for the next step.
 type Parked struct {
 	Result   uint64 // the seq of the tool/result, for [UserMessage.Sources]
-	Contexts json.RawMessage
+	Contexts []tool.Context
 }
 
 // Fold reads events and says where their session stands. An error, such as a [*TornError] at the end, comes with the
@@ -377,16 +377,11 @@ func (f *fold) park(e Event) error {
 	if !bytes.Contains(e.Data, []byte(`"contexts"`)) {
 		return nil
 	}
-	var data struct {
-		Result struct{ Contexts json.RawMessage }
+	r, err := decode[ToolResult](e)
+	if err == nil && len(r.Result.Contexts) > 0 {
+		f.parked = append(slices.Clip(f.parked), Parked{Result: e.Seq, Contexts: r.Result.Contexts})
 	}
-	if err := json.Unmarshal(e.Data, &data); err != nil {
-		return err
-	}
-	if len(data.Result.Contexts) > 2 {
-		f.parked = append(slices.Clip(f.parked), Parked{Result: e.Seq, Contexts: data.Result.Contexts})
-	}
-	return nil
+	return err
 }
 
 func (f *fold) userMessage(e Event) error {
@@ -468,7 +463,7 @@ func (f *fold) state() (State, error) {
 	s := State{
 		Seq: f.seq, Time: f.time,
 		Turn: f.turn, Step: f.step, InTurn: f.inTurn, InStep: f.inStep,
-		Cancel: f.cancel, Parked: slices.Clone(f.parked), Disorder: f.disord,
+		Cancel: f.cancel, Parked: append([]Parked(nil), f.parked...), Disorder: f.disord,
 	}
 	for _, in := range f.steps {
 		for i, c := range in.calls {
