@@ -132,7 +132,7 @@ func TestH8KillNine(t *testing.T) {
 		}
 		turn := s.State().Turn
 		require.Equal(t, want(t, since(t, before, turn)), got)
-		after := log(t, s)
+		after := logOf(t, s)
 		require.NoError(t, check(after))
 		for _, r := range results(t, s) {
 			if r.Turn == turn && r.Result.Code == "" {

@@ -72,7 +72,7 @@ func TestH10EveryError(t *testing.T) {
 						require.Equal(t, last == "sync", errors.Is(err, harness.ErrBroken))
 					}
 					disk.fail = nil
-					resumable(t, disk, log(t, s))
+					resumable(t, disk, logOf(t, s))
 				})
 			}
 		}
@@ -103,7 +103,7 @@ func resumable(t *testing.T, disk *ram, had []harness.Event) {
 	require.True(t, bytes.HasPrefix(data, bytesOf(had)), "everything that was acknowledged")
 	f := file(t, &ram{data: data})
 	s, _ := resume(t, f)
-	require.NoError(t, check(log(t, s)))
+	require.NoError(t, check(logOf(t, s)))
 	messages, err := s.Messages()
 	require.NoError(t, err)
 	require.NoError(t, accept(messages))
@@ -131,11 +131,11 @@ func TestH10ShortWrites(t *testing.T) {
 		}
 		f := file(t, disk)
 		s := open(t, f)
-		acknowledged := log(t, s)
+		acknowledged := logOf(t, s)
 		for _, unit := range script() {
 			_, err := s.Append(harness.SyncNone, unit...)
 			if err == nil {
-				acknowledged = log(t, s)
+				acknowledged = logOf(t, s)
 			}
 			require.Equal(t, string(bytesOf(acknowledged)), string(disk.data), "nothing of a refused unit is there")
 		}
@@ -169,9 +169,9 @@ func TestCase_session_log_4(t *testing.T) {
 	put(t, s, harness.TurnEnd{Turn: 1, Reason: harness.EndFailed})
 	_, err = s.Resume(nil)
 	require.NoError(t, err)
-	require.NoError(t, check(log(t, s)))
+	require.NoError(t, check(logOf(t, s)))
 	assert.Equal(t, []tool.Code{"", tool.AbortedBeforeDispatch, ""}, codes(t, s))
-	resumable(t, disk, log(t, s))
+	resumable(t, disk, logOf(t, s))
 }
 
 // A torn end that cannot be cut off, or read, keeps the log shut.

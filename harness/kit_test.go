@@ -29,7 +29,7 @@ func put(t require.TestingT, s *harness.Session, ps ...harness.Payload) uint64 {
 }
 
 // log returns the events of a store or session.
-func log(t require.TestingT, s interface {
+func logOf(t require.TestingT, s interface {
 	Events() iter.Seq2[harness.Event, error]
 }) (events []harness.Event) {
 	for e, err := range s.Events() {
@@ -99,7 +99,7 @@ func codes(t require.TestingT, s *harness.Session) (cs []tool.Code) {
 }
 
 func results(t require.TestingT, s *harness.Session) (rs []harness.ToolResult) {
-	for _, e := range log(t, s) {
+	for _, e := range logOf(t, s) {
 		if r, ok := payload(t, e).(harness.ToolResult); ok {
 			rs = append(rs, r)
 		}

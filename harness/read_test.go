@@ -57,7 +57,7 @@ func rich(t require.TestingT) []byte {
 	put(t, s, harness.Cancel{Turn: 1, Cause: "stop"})
 	_, err := s.Resume(nil)
 	require.NoError(t, err)
-	return bytesOf(log(t, &store))
+	return bytesOf(logOf(t, &store))
 }
 
 func TestH8EveryByte(t *testing.T) {
@@ -107,14 +107,14 @@ func everyByte(t require.TestingT, data []byte, every int, open func(data []byte
 		} else {
 			require.Equal(t, &harness.TornError{Line: len(known) + 1, Offset: int64(whole), Size: int64(n - whole)}, f.Torn)
 		}
-		require.Equal(t, known, append([]harness.Event{}, log(t, f)...))
+		require.Equal(t, known, append([]harness.Event{}, logOf(t, f)...))
 		s, _ := resume(t, f)
-		require.NoError(t, check(log(t, s)))
+		require.NoError(t, check(logOf(t, s)))
 		if resumedAs[whole] == nil {
 			resumedAs[whole] = resumed(t, known)
 		}
 		var got []string
-		for _, e := range log(t, s) {
+		for _, e := range logOf(t, s) {
 			got = append(got, e.Type+" "+string(e.Data))
 		}
 		var expected []string
@@ -157,7 +157,7 @@ func TestTornEnds(t *testing.T) {
 		f := file(t, disk)
 		assert.Equal(t, want, f.Torn, what)
 		assert.Equal(t, good, string(disk.data), what)
-		require.Len(t, log(t, f), 2, what)
+		require.Len(t, logOf(t, f), 2, what)
 	}
 	assert.EqualError(t, &harness.TornError{Line: 3, Offset: 190, Size: 7},
 		"session log: line 3 is torn: the last 7 bytes, from byte 190, are not a whole record")

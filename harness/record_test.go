@@ -31,7 +31,7 @@ func TestFormatIsTheDocumentedOne(t *testing.T) {
 
 	s, err := harness.NewWithClock(new(harness.Memory), func() time.Time { return events[0].Time.In(time.FixedZone("", 3600)) })
 	require.NoError(t, err)
-	assert.Equal(t, start, string(bytesOf(log(t, s))))
+	assert.Equal(t, start, string(bytesOf(logOf(t, s))))
 }
 
 // firsts are the events before an error.
@@ -67,8 +67,8 @@ func TestUnknownTypesKeepTheirBytes(t *testing.T) {
 		}
 		put(t, s, payload(t, e))
 	}
-	disk := &ram{data: bytesOf(log(t, s))}
-	again := log(t, file(t, disk))
+	disk := &ram{data: bytesOf(logOf(t, s))}
+	again := logOf(t, file(t, disk))
 	require.Len(t, again, 2*len(datas)+1)
 	for i, e := range again[1:] {
 		assert.Equal(t, []string{`acme/<"ü">`, "acme/plain"}[i%2], e.Type)
@@ -80,7 +80,7 @@ func TestUnknownTypesKeepTheirBytes(t *testing.T) {
 func TestOpaqueDataIsMadeALine(t *testing.T) {
 	s := open(t, new(harness.Memory))
 	put(t, s, harness.Opaque{Type: "acme/x", Data: json.RawMessage("{\n  \"a\": \"\\n<\"\r\n}\n")})
-	assert.Equal(t, `{"a":"\n<"}`, string(log(t, s)[1].Data))
+	assert.Equal(t, `{"a":"\n<"}`, string(logOf(t, s)[1].Data))
 }
 
 type weird struct{ kind, data string }
@@ -110,7 +110,7 @@ func TestPayloadsThatCannotBeRecordedAreRefused(t *testing.T) {
 		_, err := s.Append(harness.SyncNone, harness.Opaque{Type: "acme/before", Data: json.RawMessage(`1`)}, p)
 		assert.ErrorIs(t, err, harness.ErrPayload, what)
 	}
-	assert.Len(t, log(t, s), 1, "nor is what comes with it")
+	assert.Len(t, logOf(t, s), 1, "nor is what comes with it")
 }
 
 func TestKnownTypesDecode(t *testing.T) {
@@ -207,7 +207,7 @@ func FuzzLog(f *testing.F) {
 		if torn := (*harness.TornError)(nil); (store.Torn != nil) != errors.As(readErr, &torn) {
 			t.Fatalf("a reader and an opener do not agree on the end: %v, %v", readErr, store.Torn)
 		}
-		if events := log(t, s); len(read) > 0 && len(events) != len(read) {
+		if events := logOf(t, s); len(read) > 0 && len(events) != len(read) {
 			t.Fatalf("%d events were read, and %d opened", len(read), len(events))
 		}
 		if _, err := s.Resume(nil); err != nil {

@@ -22,7 +22,7 @@ func TestH8AnyPrefixResumes(t *testing.T) {
 		var whole harness.Memory
 		l := &life{t: t, s: open(t, &whole)}
 		l.live(rapid.IntRange(1, 60).Draw(t, "moves"))
-		events := log(t, &whole)
+		events := logOf(t, &whole)
 		for n := range len(events) + 1 {
 			resumed(t, events[:n])
 		}
@@ -34,7 +34,7 @@ func resumed(t require.TestingT, events []harness.Event) []harness.Event {
 	var store harness.Memory
 	require.NoError(t, store.Append(events...))
 	s, repaired := resume(t, &store)
-	after := log(t, s)
+	after := logOf(t, s)
 	begun := max(len(events), 1) // where there is nothing, a log begins
 	require.Equal(t, events, after[:len(events)], "what was there is as it was")
 	require.Len(t, after, begun+len(repaired))
@@ -53,7 +53,7 @@ func resumed(t require.TestingT, events []harness.Event) []harness.Event {
 
 	again, more := resume(t, &store)
 	require.Empty(t, more)
-	require.Equal(t, after, log(t, again), "a second resume appends nothing")
+	require.Equal(t, after, logOf(t, again), "a second resume appends nothing")
 	state := again.State()
 	require.Empty(t, state.Open)
 	require.False(t, state.InTurn || state.InStep)
@@ -87,14 +87,14 @@ func TestH8ResumeGoesOnWhereItWasInterrupted(t *testing.T) {
 		var whole harness.Memory
 		l := &life{t: t, s: open(t, &whole)}
 		l.live(rapid.IntRange(1, 40).Draw(t, "moves"))
-		before := log(t, &whole)
+		before := logOf(t, &whole)
 		_, _ = resume(t, &whole)
-		after := log(t, &whole)
+		after := logOf(t, &whole)
 		for n := len(before); n <= len(after); n++ {
 			var store harness.Memory
 			require.NoError(t, store.Append(after[:n]...))
 			_, _ = resume(t, &store)
-			got := log(t, &store)
+			got := logOf(t, &store)
 			require.Len(t, got, len(after))
 			for i := range after {
 				require.Equal(t, after[i].Type, got[i].Type)
@@ -226,7 +226,7 @@ func TestCase_crash_resume_1(t *testing.T) {
 	put(t, s, started(at(1, 1, 0), cs[0]))
 	put(t, s, started(at(1, 1, 1), cs[1]))
 	put(t, s, harness.ToolSettle{Place: at(1, 1, 1), Result: tool.Text("two")})
-	n := len(log(t, &store))
+	n := len(logOf(t, &store))
 
 	synced := &syncs{Store: &store}
 	s = open(t, synced)
@@ -243,11 +243,11 @@ func TestCase_crash_resume_1(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, accept(messages))
 
-	after := log(t, &store)
+	after := logOf(t, &store)
 	assert.Len(t, after, n+4, "two results, the ends of step and turn")
 	_, more := resume(t, &store)
 	assert.Empty(t, more)
-	assert.Equal(t, after, log(t, &store))
+	assert.Equal(t, after, logOf(t, &store))
 }
 
 // syncs counts.
@@ -319,7 +319,7 @@ func TestCase_session_log_2(t *testing.T) {
 		assert.Equal(t, harness.CallResult{ID: c.ID, Name: c.Name, Content: tool.Text(c.Name).Content}, rs[i])
 	}
 	for i, r := range results(t, s) {
-		call := payload(t, log(t, s)[r.Sources[0]-1]).(harness.ToolCall)
+		call := payload(t, logOf(t, s)[r.Sources[0]-1]).(harness.ToolCall)
 		assert.Equal(t, cs[i].ID, call.ID, "each cites its own call")
 	}
 }
@@ -397,7 +397,7 @@ func TestH3ResumeAppliesTheCancel(t *testing.T) {
 					assert.Contains(t, r.Result.Text(), "(the user pressed stop). Nothing was done.")
 				}
 			}
-			end := payload(t, log(t, s)[s.State().Seq-1])
+			end := payload(t, logOf(t, s)[s.State().Seq-1])
 			assert.Equal(t, harness.TurnEnd{Turn: 1, Reason: harness.EndCancelled, Error: "the user pressed stop"}, end)
 		})
 	}
@@ -415,7 +415,7 @@ func TestH3CancelOfOneCall(t *testing.T) {
 	s, _ = resume(t, &store)
 	assert.Equal(t, []tool.Code{"", tool.Aborted, tool.AbortedBeforeDispatch}, codes(t, s))
 	assert.Contains(t, results(t, s)[2].Result.Text(), "(the session was interrupted)")
-	assert.Equal(t, harness.TurnEnd{Turn: 1, Reason: harness.EndInterrupted}, payload(t, log(t, s)[s.State().Seq-1]))
+	assert.Equal(t, harness.TurnEnd{Turn: 1, Reason: harness.EndInterrupted}, payload(t, logOf(t, s)[s.State().Seq-1]))
 }
 
 // A scheduler that fails leaves calls open and ends the turn. Until they are closed no turn begins.
@@ -441,11 +441,58 @@ func TestH1SchedulerFailureIsClosedByResume(t *testing.T) {
 
 	_, err = s.Resume(nil)
 	require.NoError(t, err)
-	require.NoError(t, check(log(t, s)))
+	require.NoError(t, check(logOf(t, s)))
 	assert.Equal(t, []tool.Code{tool.Interrupted, "", tool.AbortedBeforeDispatch}, codes(t, s))
 	put(t, s, harness.TurnStart{Turn: 2})
 	messages, err = s.Messages()
 	require.NoError(t, err)
 	require.NoError(t, accept(messages))
 	require.Len(t, messages, 3)
+}
+
+// What the log has of the cases of kind cancel-pairing when the process ended behind the cancel.
+func TestH3CancelPairingInTheLog(t *testing.T) {
+	cs := calls(3)
+	begun := []harness.Payload{started(at(1, 1, 0), cs[0]), started(at(1, 1, 1), cs[1]), started(at(1, 1, 2), cs[2])}
+	stop := harness.Cancel{Turn: 1, Cause: "advisory: the branch is protected"}
+	ok := tool.Text("one")
+	never, running := tool.AbortedBeforeDispatch, tool.Interrupted
+	for name, c := range map[string]struct {
+		events []harness.Payload
+		want   []tool.Code
+	}{
+		"1: one has its result, one runs, one waits": {
+			[]harness.Payload{begun[0], begun[1], harness.ToolSettle{Place: at(1, 1, 0), Result: ok}, committed(at(1, 1, 0), cs[0], ok), stop},
+			[]tool.Code{"", running, never},
+		},
+		"1: all three run":    {append(slices.Clone(begun), stop), []tool.Code{running, running, running}},
+		"1: none has started": {[]harness.Payload{stop}, []tool.Code{never, never, never}},
+		"2: one settles behind the cancel": {
+			[]harness.Payload{begun[0], stop, harness.ToolSettle{Place: at(1, 1, 0), Result: ok}},
+			[]tool.Code{tool.Aborted, never, never},
+		},
+		"4: the first cancels, and returns": {
+			[]harness.Payload{begun[0], stop, harness.ToolSettle{Place: at(1, 1, 0), Result: ok},
+				committed(at(1, 1, 0), cs[0], tool.Result{Code: tool.Aborted, IsError: true})},
+			[]tool.Code{tool.Aborted, never, never},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var store harness.Memory
+			s := open(t, &store)
+			turn1(t, s, cs...)
+			put(t, s, c.events...)
+			s, _ = resume(t, &store)
+			assert.Equal(t, c.want, codes(t, s))
+			messages, err := s.Messages()
+			require.NoError(t, err)
+			require.NoError(t, accept(messages))
+			for _, r := range results(t, s) {
+				if r.Result.Code == never { // case 5
+					assert.True(t, r.Result.IsError)
+					assert.Equal(t, r.Name+" was not run: it was cancelled before it started (advisory: the branch is protected). Nothing was done.", r.Result.Text())
+				}
+			}
+		})
+	}
 }

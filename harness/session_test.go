@@ -67,7 +67,7 @@ func TestCase_session_log_5(t *testing.T) {
 			wg.Go(func() { put(t, s, note(g)) })
 		}
 		wg.Wait()
-		require.NoError(t, check(log(t, s)))
+		require.NoError(t, check(logOf(t, s)))
 		assert.Equal(t, uint64(102), put(t, open(t, &store), note(0)))
 	})
 	t.Run("the last line does not hold the maximum", func(t *testing.T) {
@@ -76,7 +76,7 @@ func TestCase_session_log_5(t *testing.T) {
 		assert.Equal(t, uint64(4), s.State().Disorder)
 		assert.Equal(t, uint64(8), put(t, s, note(1), note(2)))
 		var seqs []uint64
-		for _, e := range log(t, open(t, file(t, disk))) {
+		for _, e := range logOf(t, open(t, file(t, disk))) {
 			seqs = append(seqs, e.Seq)
 		}
 		assert.Equal(t, []uint64{1, 7, 4, 5, 8, 9}, seqs)
@@ -142,7 +142,7 @@ func TestH9TwoSessionsOverOneStore(t *testing.T) {
 			_, err := b.Append(harness.SyncNone, note(2))
 			assert.ErrorIs(t, err, harness.ErrSeq)
 			put(t, a, note(3))
-			require.NoError(t, check(log(t, a)))
+			require.NoError(t, check(logOf(t, a)))
 			assert.ErrorIs(t, store.Append(harness.Event{Seq: 9}, harness.Event{Seq: 9}), harness.ErrSeq)
 		})
 	}
@@ -164,7 +164,7 @@ func TestTimeNeverGoesBack(t *testing.T) {
 	require.NoError(t, err)
 	put(t, s, note(2))
 	var after []time.Duration
-	for _, e := range log(t, s) {
+	for _, e := range logOf(t, s) {
 		after = append(after, e.Time.Sub(noon))
 	}
 	assert.Equal(t, []time.Duration{0, time.Second, time.Second, 2 * time.Second, 2 * time.Second}, after)
@@ -212,11 +212,11 @@ func TestH1WhatCannotBeIsRefused(t *testing.T) {
 	s := open(t, &store)
 	refused := func(problem string, ps ...harness.Payload) {
 		t.Helper()
-		before, state := log(t, s), s.State()
+		before, state := logOf(t, s), s.State()
 		_, err := s.Append(harness.SyncNone, append([]harness.Payload{note(1)}, ps...)...)
 		require.ErrorIs(t, err, harness.ErrOrder)
 		assert.ErrorContains(t, err, problem)
-		assert.Equal(t, before, log(t, s))
+		assert.Equal(t, before, logOf(t, s))
 		assert.Equal(t, state, s.State())
 	}
 	refused("the session has begun", harness.SessionStart{Format: harness.Format, Version: 1})
@@ -283,7 +283,7 @@ func TestCallEventsCiteTheirCall(t *testing.T) {
 	second := put(t, s, started(at(1, 1, 1), cs[1]), harness.ApprovalAsk{Place: at(1, 1, 1)}, harness.ApprovalAnswer{Place: at(1, 1, 1), Allowed: true})
 	put(t, s, harness.ToolSettle{Place: at(1, 1, 1), Sources: []uint64{second, 1}, Result: tool.Text("yes")}, committed(at(1, 1, 1), cs[1], tool.Text("yes")))
 	var cited [][]uint64
-	for _, e := range log(t, s) {
+	for _, e := range logOf(t, s) {
 		switch p := payload(t, e).(type) {
 		case harness.ToolResult:
 			cited = append(cited, p.Sources)

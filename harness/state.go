@@ -278,7 +278,7 @@ func (f *fold) assistantMessage(e Event, check bool) error {
 	if m.Turn == f.turn {
 		s.cancel = f.cancel
 	}
-	f.steps = append(slices.Clip(f.steps), s)
+	f.steps = append(f.steps, s)
 	return nil
 }
 
@@ -377,9 +377,14 @@ func (f *fold) park(e Event) error {
 	if !bytes.Contains(e.Data, []byte(`"contexts"`)) {
 		return nil
 	}
-	r, err := decode[ToolResult](e)
-	if err == nil && len(r.Result.Contexts) > 0 {
-		f.parked = append(slices.Clip(f.parked), Parked{Result: e.Seq, Contexts: r.Result.Contexts})
+	var data struct {
+		Result struct {
+			Contexts []tool.Context `json:"contexts"`
+		} `json:"result"`
+	}
+	err := json.Unmarshal(e.Data, &data)
+	if err == nil && len(data.Result.Contexts) > 0 {
+		f.parked = append(f.parked, Parked{Result: e.Seq, Contexts: data.Result.Contexts})
 	}
 	return err
 }

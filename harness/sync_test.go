@@ -255,7 +255,7 @@ func TestH10FailedSync(t *testing.T) {
 				assert.ErrorIs(t, s.Sync(), harness.ErrBroken)
 				_, err := s.Resume(nil)
 				assert.NoError(t, err, "there is nothing to do")
-				assert.Len(t, log(t, s), 11)
+				assert.Len(t, logOf(t, s), 11)
 				assert.ErrorIs(t, s.Close(), errDisk)
 				assert.Equal(t, n, store.syncs())
 			})

@@ -156,7 +156,7 @@ func TestTurnsHaveEveryCall(t *testing.T) {
 			}
 		}
 		logged := map[string]int{}
-		for _, e := range log(t, l.s) {
+		for _, e := range logOf(t, l.s) {
 			logged[e.Type]++
 		}
 		for kind, n := range count {
