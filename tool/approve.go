@@ -44,6 +44,7 @@ type Prompt struct {
 	Reason  string      // of the policy that wants it to be asked about
 	Grant   string      // what AllowSession would allow, beside the tool; empty: all calls of the tool
 
+	ctx    context.Context // of who shows it
 	mu     sync.Mutex
 	over   error // why no answer is taken any more; nil: one is. It does not change then, nor does answer
 	answer Answer
@@ -61,15 +62,19 @@ func (p *Prompt) Answer(a Answer) error {
 	return nil
 }
 
-// end ends the prompt, and returns why it was over already, if it was.
+// end ends the prompt, and returns why it was over already, if it was. Whoever has seen that its context is done finds
+// that it is over.
 func (p *Prompt) end(why error, a Answer) (over error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.over != nil {
 		return p.over
 	}
+	defer close(p.done)
+	if p.over = context.Cause(p.ctx); p.over != nil {
+		return p.over
+	}
 	p.over, p.answer = why, a
-	close(p.done)
 	return nil
 }
 
@@ -149,19 +154,19 @@ func (p *Prompter) ask(ctx context.Context, at *spot, q *Prompt) (Answer, error)
 	if !at.show() {
 		return Answer{}, context.Cause(ctx)
 	}
-	q.done = make(chan struct{})
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	if p.Timeout > 0 {
 		late := time.AfterFunc(p.Timeout, func() { cancel(lapse{p.Timeout}) })
 		defer late.Stop()
 	}
-	go p.show(ctx, at, q)
+	q.ctx, q.done = ctx, make(chan struct{})
+	go p.show(at, q)
 	select {
 	case <-q.done:
 	case <-ctx.Done():
+		_ = q.end(nil, Answer{}) // for the cause of that, unless it is over already
 	}
-	_ = q.end(context.Cause(ctx), Answer{}) // unless it is over already
 	cancel(q.over)
 	if q.over == errAnswered {
 		return q.answer, nil
@@ -170,16 +175,16 @@ func (p *Prompter) ask(ctx context.Context, at *spot, q *Prompt) (Answer, error)
 }
 
 // show shows a prompt until it is over, and then lets the next one be shown.
-func (p *Prompter) show(ctx context.Context, at *spot, q *Prompt) {
+func (p *Prompter) show(at *spot, q *Prompt) {
 	defer at.quit(true)
-	defer func() { <-ctx.Done() }()
+	defer func() { <-q.ctx.Done() }()
 	err := errors.New("its approver called runtime.Goexit")
 	defer func() {
 		if err != nil {
 			_ = q.end(failure{err}, Answer{}) // which comes too late if it was answered
 		}
 	}()
-	_, err = safely(func() (struct{}, error) { return struct{}{}, p.Approver.Show(ctx, q) })
+	_, err = safely(func() (struct{}, error) { return struct{}{}, p.Approver.Show(q.ctx, q) })
 }
 
 // A grant is what was allowed for the session: what a verdict named, of the definition that the answer was about, and of

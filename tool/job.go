@@ -63,17 +63,18 @@ func (j *Job) bind() {
 // Prepare refuses a call that names no tool, has invalid arguments, is late, or is denied by a policy or a guard. One
 // that has to be asked about is left to Await, unless the pipeline says that it holds the lane.
 func (j *Job) Prepare(ctx context.Context) (dispatch bool, err error) {
-	if err := j.tell(ctx, Started, Result{}); err != nil {
-		return false, err
+	var refusal Result
+	if err = j.tell(ctx, Started, Result{}); err == nil {
+		refusal, dispatch, err = j.admit(ctx)
 	}
-	refusal, ok, err := j.admit(ctx)
 	switch {
 	case err != nil:
-		j.Result = j.cancelled(context.Cause(ctx)) // which the error is, if there is one
-	case !ok:
+		j.Result = j.cancelled(context.Cause(ctx)) // which is why, if there is a cancel
+		return false, err
+	case !dispatch:
 		j.Result = refusal
 	}
-	return ok && err == nil, err
+	return dispatch, nil
 }
 
 // Waits reports, once Prepare has returned true, whether there is anything to wait for in Await.

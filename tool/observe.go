@@ -101,7 +101,7 @@ func (l *Listener) work() {
 }
 
 // one tells one event, and reports whether there was one.
-func (l *Listener) one() bool {
+func (l *Listener) one() (more bool) {
 	l.mu.Lock()
 	if len(l.events) == 0 {
 		l.events, l.busy = nil, false
@@ -116,9 +116,10 @@ func (l *Listener) one() bool {
 	l.events[0] = Event{} // which may be large, and is not to be kept
 	l.events = l.events[1:]
 	l.mu.Unlock()
+	more = true
 	defer func() { _ = recover() }()
 	l.f(e)
-	return true
+	return more
 }
 
 // tell records an event, and then tells the observers.

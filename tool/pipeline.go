@@ -138,11 +138,13 @@ func (p *Pipeline) NewJobs(t Tools, calls ...Call) []*Job {
 	now := time.Now()
 	b := &batch{left: p.Budget.Batch, later: len(calls)}
 	made := make([]Job, len(calls))
+	texts := make([]Block, len(calls))
 	jobs := make([]*Job, len(calls))
 	for i, c := range calls {
 		j := &made[i]
 		j.Invocation = Invocation{Index: i, Call: c, Tools: t, Pipeline: p}
-		j.Result = unresolved
+		texts[i].Text = noResult
+		j.Result = Result{Code: AbortedBeforeDispatch, IsError: true, Content: texts[i : i+1 : i+1]}
 		j.batch = b
 		j.clock.from = now
 		jobs[i] = j

@@ -65,7 +65,9 @@ func WithRetry(r Retry) Wrapper {
 			case !errors.As(last, &transient):
 				return struct{}{}, nil
 			case n == r.Attempts:
-				last = fmt.Errorf("%w (%d attempts)", last, n)
+				if n > 1 {
+					last = fmt.Errorf("%w (%d attempts)", last, n)
+				}
 				return struct{}{}, nil
 			}
 			if claim, more := widened(c); more {

@@ -12,8 +12,8 @@ import (
 
 const check = "Check what has happened before you try again."
 
-// unresolved is the result of a call that a failed lane never came to.
-var unresolved = coded(AbortedBeforeDispatch, "The dispatch of the call produced no result: it was not run.")
+// noResult is the text of the result of a call that a failed lane never came to.
+const noResult = "The dispatch of the call produced no result: it was not run."
 
 // coded is a result that is not the tool's own.
 func coded(c Code, format string, args ...any) Result {
