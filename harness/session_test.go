@@ -253,6 +253,7 @@ func TestH1WhatCannotBeIsRefused(t *testing.T) {
 	refused("has no result", harness.TurnEnd{Turn: 1, Reason: harness.EndDone})
 	put(t, s, committed(c1, cs[0], ok))
 	refused("has its result", committed(c1, cs[0], ok))
+	refused("call 1 without a result", committed(c2, cs[1], ok), committed(c1, cs[0], ok)) // what is right in the unit is undone
 	refused("has its result", harness.ToolSettle{Place: c1, Result: ok})
 	put(t, s, committed(c2, cs[1], ok))
 	refused("there is no turn 1, step 1, call 2 without a result", committed(c2, cs[1], ok))

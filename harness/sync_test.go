@@ -204,6 +204,14 @@ func TestSyncNone(t *testing.T) {
 	})
 }
 
+func TestCloseSyncsABatch(t *testing.T) {
+	bubble(t, time.Millisecond, func(t *testing.T, s *harness.Session, store *slow) {
+		putWith(t, s, harness.SyncBatch, 1)
+		require.NoError(t, s.Close())
+		assert.Equal(t, uint64(2), store.lasts())
+	})
+}
+
 // Close syncs what is to be synced, once, and those who wait for it are told.
 func TestCloseSyncs(t *testing.T) {
 	bubble(t, 10*time.Millisecond, func(t *testing.T, s *harness.Session, store *slow) {
