@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 )
@@ -120,18 +121,34 @@ func event(p Payload) (Event, error) {
 		}
 		return e, fits(p, e)
 	}
-	var data bytes.Buffer
-	enc := json.NewEncoder(&data)
-	enc.SetEscapeHTML(false) // its readers are people and models, not browsers
-	if err := enc.Encode(p); err != nil {
+	enc := encoders.Get().(*encoder)
+	enc.data.Reset()
+	err := enc.Encode(p)
+	e.Data = bytes.Clone(bytes.TrimSuffix(enc.data.Bytes(), []byte("\n")))
+	if enc.data.Cap() <= 64<<10 {
+		encoders.Put(enc)
+	}
+	if err != nil {
 		return fail(err)
 	}
-	e.Data = bytes.TrimSuffix(data.Bytes(), []byte("\n"))
 	if !utf8.Valid(e.Data) { // of a MarshalJSON
 		return fail(errors.New("its data is not UTF-8"))
 	}
 	return e, fits(p, e)
 }
+
+// An encoder encodes for readers that are people and models, not browsers: <, > and & stay as they are.
+type encoder struct {
+	*json.Encoder
+	data bytes.Buffer
+}
+
+var encoders = sync.Pool{New: func() any {
+	enc := new(encoder)
+	enc.Encoder = json.NewEncoder(&enc.data)
+	enc.SetEscapeHTML(false)
+	return enc
+}}
 
 // fits says whether an event of one of this package's types, made of a type of somebody else's, reads as such.
 func fits(p Payload, e Event) error {

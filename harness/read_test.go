@@ -288,6 +288,66 @@ func TestReadPassesErrorsOn(t *testing.T) {
 	}
 }
 
+// Who reads a log while it is written sees whole records, from the first to some record, and at most one that is just
+// being written.
+func TestReadersSeeWholeRecords(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log.jsonl")
+	s, err := harness.Open(path)
+	require.NoError(t, err)
+	defer s.Close()
+	const units = 300
+	ctx, stop := context.WithCancel(t.Context())
+	followed := make(chan uint64, 1)
+	go func() {
+		last := uint64(0)
+		for e, err := range harness.Follow(ctx, path) {
+			if err != nil || e.Seq != last+1 {
+				break
+			}
+			if last = e.Seq; last == 1+2*units {
+				break
+			}
+		}
+		followed <- last
+	}()
+	done := make(chan error, 1)
+	go func() {
+		for n := range units {
+			long := harness.Opaque{Type: "acme/long", Data: []byte(`"` + strings.Repeat("x", n*97) + `"`)}
+			if _, err := s.Append(harness.SyncNone, long, long); err != nil {
+				done <- err
+				return
+			}
+		}
+		done <- nil
+	}()
+	for last, written := uint64(0), false; !written; {
+		select {
+		case err := <-done:
+			require.NoError(t, err)
+			written = true
+		default:
+		}
+		n := uint64(0)
+		for e, err := range harness.ReadFile(path) {
+			if err != nil {
+				require.ErrorAs(t, err, new(*harness.TornError))
+				require.False(t, written)
+				break
+			}
+			n++
+			require.Equal(t, n, e.Seq)
+		}
+		require.GreaterOrEqual(t, n, last)
+		last = n
+		if written {
+			require.Equal(t, uint64(1+2*units), n)
+		}
+	}
+	require.Equal(t, uint64(1+2*units), <-followed)
+	stop()
+}
+
 // A follower sees what is written as it comes, waits behind a torn end, and sees what takes its place.
 func TestFollow(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log.jsonl")
