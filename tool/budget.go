@@ -14,7 +14,7 @@ import (
 //
 // The zero Budget shortens nothing.
 type Budget struct {
-	// Result bounds one result; 0: no bound.
+	// Result bounds one result; 0: no bound. Less than [LeastShown] counts as that.
 	Result int
 
 	// Batch bounds the results of a batch together, those that come first in the model's order first; 0: no bound.
@@ -54,7 +54,7 @@ func (j *Job) shorten(ctx context.Context) {
 		if budget.Spill != nil {
 			where, err := safely(func() (string, error) { return budget.Spill(ctx, &j.Invocation, *r) })
 			if kept = " All of it is kept: " + bounded(where, maxWhere); err != nil {
-				kept = " The rest could not be kept: " + bounded(err.Error(), maxWhere)
+				kept = " The rest could not be kept: " + bounded(fmt.Sprint(err), maxWhere)
 			}
 		}
 		r.Content = shortened(r.Content, size, most, kept)

@@ -45,13 +45,14 @@ type clock struct {
 	from time.Time // the submission
 
 	mu      sync.Mutex
-	late    *TimeoutError // what the call is told when its deadline has passed; nil: it has none
-	told    bool          // it was told so
-	started bool          // the definition, and so the deadline, does not change any more
-	over    bool          // it has its outcome
-	lane    *exec.Lane    // nil: nobody to tell
-	index   int           // of the call there
-	timer   *time.Timer   // nil: not set
+	late    *TimeoutError   // what the call is told when its deadline has passed; nil: it has none
+	told    bool            // it was told so
+	started bool            // the definition, and so the deadline, does not change any more
+	over    bool            // it has its outcome
+	lane    *exec.Lane      // nil: nobody to tell
+	index   int             // of the call there
+	timer   *time.Timer     // nil: not set
+	limited <-chan struct{} // closed when the context that limit returned last is done; nil: there was none
 }
 
 // arm has the lane cancel the call when its deadline passes. Its stages may be going on already.
@@ -75,11 +76,15 @@ func (j *Job) ring() {
 	}
 	tell := c.passed() && !c.over
 	c.told = c.told || tell
-	lane, i, late := c.lane, c.index, c.late
+	lane, i, late, limited := c.lane, c.index, c.late, c.limited
 	c.mu.Unlock()
-	if tell {
-		lane.CancelCall(i, late)
+	if !tell {
+		return
 	}
+	if limited != nil {
+		<-limited // by its own deadline, which is this one: not sometimes by that and sometimes by a cancel
+	}
+	lane.CancelCall(i, late)
 }
 
 // classified notes by which definition the call was classified, and its deadline by that.
@@ -124,7 +129,9 @@ func (c *clock) limit(ctx context.Context) (context.Context, context.CancelFunc)
 	if c.late == nil {
 		return ctx, func() {}
 	}
-	return context.WithDeadlineCause(ctx, c.from.Add(c.late.After), c.late)
+	ctx, stop := context.WithDeadlineCause(ctx, c.from.Add(c.late.After), c.late)
+	c.limited = ctx.Done()
+	return ctx, stop
 }
 
 // stop says that the call has its outcome.

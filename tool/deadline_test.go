@@ -306,3 +306,35 @@ func TestSubmitToALaneThatIsClosed(t *testing.T) {
 	_, err = tool.Submit(lane, tool.NewJob(nil, tool.Call{Name: "t"}))
 	require.ErrorIs(t, err, exec.ErrClosed)
 }
+
+// What a body is told at its deadline is the same every time.
+func TestH2DeadlineIsNoCancel(t *testing.T) {
+	for range 200 {
+		synctest.Test(t, func(t *testing.T) {
+			r := registry(t, within(t, time.Second, "t", func(c ctx) (string, error) { <-c.Done(); return "", fmt.Errorf("read: %w", c.Err()) }))
+			results, err := tool.Run(t.Context(), r, named("t", "t", "t"))
+			require.NoError(t, err)
+			for _, got := range results {
+				require.Contains(t, got.Text(), "What it returned:\nread: context deadline exceeded")
+			}
+		})
+	}
+}
+
+// A prompt that holds the lane is bounded by the deadline of its call, however that came into the lane.
+func TestT6DeadlineOfOthersInTheLane(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := asks(newDesk())
+		p.AskInLane = true
+		lane, err := exec.NewLane(t.Context())
+		require.NoError(t, err)
+		j := p.NewJob(registry(t, within(t, time.Second, "t", takes(0))), tool.Call{Name: "t"})
+		_, err = lane.Submit(j)
+		require.NoError(t, err)
+		lane.Close()
+		start := time.Now()
+		require.NoError(t, lane.Wait())
+		assert.Equal(t, time.Second, time.Since(start))
+		assert.Equal(t, tool.TimeoutBeforeDispatch, j.Result.Code)
+	})
+}

@@ -3,6 +3,7 @@ package tool
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 )
 
 // finalize is the last stage, in the model's order.
@@ -26,7 +27,7 @@ func (j *Job) review(ctx context.Context) {
 	switch r.Code {
 	case "":
 	case Aborted, Timeout:
-		if notice = 1; len(r.Content) <= notice && len(r.Value) == 0 {
+		if notice = min(1, len(r.Content)); len(r.Content) == notice && len(r.Value) == 0 {
 			return
 		}
 	default:
@@ -44,7 +45,7 @@ func (j *Job) review(ctx context.Context) {
 		}
 		switch {
 		case err != nil:
-			*r = blocked(j.Call.Name, "a reviewer of it failed: "+err.Error())
+			*r = blocked(j.Call.Name, fmt.Sprint("a reviewer of it failed: ", err))
 			return
 		case v.Block != "":
 			*r = blocked(j.Call.Name, v.Block)
@@ -101,9 +102,13 @@ func (j *Job) finish(ctx context.Context) {
 	}
 	switch {
 	case err != nil && r.Code == "":
-		*r = blocked(j.Call.Name, "its Finalize failed: "+err.Error())
+		*r = blocked(j.Call.Name, fmt.Sprint("its Finalize failed: ", err))
 	case err != nil: // of the tool's own nothing is left, which the text says that was there
-		*r = coded(r.Code, "%s Its Finalize failed, and nothing more of it is shown: %s", r.Content[0].text(), bounded(err.Error(), maxReason))
+		said := ""
+		if len(r.Content) > 0 {
+			said = r.Content[0].text() + " "
+		}
+		*r = coded(r.Code, "%sIts Finalize failed, and nothing more of it is shown: %s", said, bounded(fmt.Sprint(err), maxReason))
 	case content != nil:
 		r.Content = content
 	}

@@ -64,8 +64,9 @@ func (j *Job) bind() {
 // that has to be asked about is left to Await, unless the pipeline says that it holds the lane.
 func (j *Job) Prepare(ctx context.Context) (dispatch bool, err error) {
 	var refusal Result
+	late := j.clock.start()
 	if err = j.tell(ctx, Started, Result{}); err == nil {
-		refusal, dispatch, err = j.admit(ctx)
+		refusal, dispatch, err = j.admit(ctx, late)
 	}
 	switch {
 	case err != nil:

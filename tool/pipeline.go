@@ -123,7 +123,8 @@ func InvocationOf(ctx context.Context) *Invocation {
 	return &c.job.Invocation
 }
 
-// NewJob returns a job for a call, which is a batch of its own: see [Pipeline.NewJobs].
+// NewJob returns a job for a call, which is a batch of its own: see [Pipeline.NewJobs]. Its Index is 0; a host that makes
+// the calls of a stream one by one sets it before it submits them, so that observers can tell them apart.
 func (p *Pipeline) NewJob(t Tools, c Call) *Job { return p.NewJobs(t, c)[0] }
 
 // NewJobs returns jobs for the calls of one assistant message, which share the budget of a batch. Their deadlines count

@@ -337,3 +337,44 @@ func TestPipelineAllocations(t *testing.T) {
 	}) / float64(len(calls))
 	assert.Less(t, per, 26.0)
 }
+
+// sulky is an error that panics when it is asked what it is.
+type sulky struct{ why *string }
+
+func (s *sulky) Error() string { return *s.why }
+
+// An error that cannot even be shown is the outcome of its call all the same.
+func TestErrorsThatPanic(t *testing.T) {
+	var bad error = &sulky{}
+	for name, p := range map[string]*tool.Pipeline{
+		"policy":   {Policies: []tool.Policy{func(ctx, *tool.Invocation) (tool.Verdict, error) { return tool.Verdict{}, bad }}},
+		"guard":    {Guards: []tool.Guard{func(ctx, *tool.Invocation) error { return bad }}},
+		"approver": asks(shower(func(ctx, *tool.Prompt) error { return bad })),
+		"wrapper":  {Wrappers: []tool.Wrapper{func(ctx, *tool.Invocation, tool.Next) (tool.Result, error) { return tool.Result{}, bad }}},
+		"reviewer": {Reviewers: []tool.Reviewer{func(ctx, *tool.Invocation, tool.Result) (tool.Review, error) { return tool.Review{}, bad }}},
+		"finalize": {}, "body": {},
+	} {
+		s := free("t", func(ctx) (string, error) {
+			if name == "body" {
+				return "", bad
+			}
+			return "", nil
+		})
+		if name == "finalize" {
+			s.Finalize = func(ctx, *tool.Invocation, tool.Result) ([]tool.Block, error) { return nil, bad }
+		}
+		results, err := p.Run(t.Context(), registry(t, define(t, s)), named("t"))
+		require.NoError(t, err, name)
+		assert.True(t, results[0].IsError, name)
+		assert.Contains(t, results[0].Text(), "PANIC=Error method", name)
+	}
+	lane, err := exec.NewLane(t.Context())
+	require.NoError(t, err)
+	j := tool.NewJob(registry(t, define(t, free("t", takes(0)))), tool.Call{Name: "t"})
+	lane.Cancel(bad)
+	_, err = tool.Submit(lane, j)
+	require.NoError(t, err)
+	lane.Close()
+	require.Equal(t, bad, lane.Wait())
+	assert.Equal(t, tool.AbortedBeforeDispatch, j.Result.Code)
+}

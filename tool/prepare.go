@@ -111,8 +111,9 @@ func safely[T any](f func() (T, error)) (v T, err error) {
 
 // admit takes a call whose turn it is as far as it can be taken in the lane: it is refused, may run, or, when there is an
 // approval in it then, has yet to be answered. An error is that of Record.
-func (j *Job) admit(ctx context.Context) (refusal Result, ok bool, err error) {
-	late := j.clock.start()
+func (j *Job) admit(call context.Context, late *TimeoutError) (refusal Result, ok bool, err error) {
+	ctx, stop := j.clock.limit(call)
+	defer stop()
 	switch {
 	case j.prepared.run == nil:
 		return j.prepared.refusal, false, nil
@@ -129,8 +130,8 @@ func (j *Job) admit(ctx context.Context) (refusal Result, ok bool, err error) {
 	case j.Pipeline.Prompter == nil || j.Pipeline.Prompter.Approver == nil:
 		return unavailable(j.Call.Name, errors.New("no approver is set")), false, nil
 	}
-	j.approval = &approval{spot: j.Pipeline.Prompter.enter(ctx)}
-	if err := j.tell(ctx, Asked, Result{}); err != nil {
+	j.approval = &approval{spot: j.Pipeline.Prompter.enter(call)}
+	if err := j.tell(call, Asked, Result{}); err != nil {
 		j.approval.spot.quit(false)
 		return Result{}, false, err
 	}
@@ -139,7 +140,7 @@ func (j *Job) admit(ctx context.Context) (refusal Result, ok bool, err error) {
 	}
 	refusal, ok = j.approve(ctx)
 	j.approval = nil
-	return refusal, ok, j.tell(ctx, Answered, refusal)
+	return refusal, ok, j.tell(call, Answered, refusal)
 }
 
 // decide asks the policies: the call may run, or is to be asked about, or is refused.
@@ -151,7 +152,7 @@ func (j *Job) decide(ctx context.Context) (v Verdict, refusal Result, ok bool) {
 		case err != nil && ctx.Err() != nil:
 			return v, j.cancelled(context.Cause(ctx)), false
 		case err != nil:
-			return v, denied(j.Call.Name, "its policy failed: "+err.Error()), false
+			return v, denied(j.Call.Name, fmt.Sprint("its policy failed: ", err)), false
 		case one.Action == Allow || one.Action == Ask && v.Action == Ask:
 		case one.Action == Ask:
 			if _, granted := j.Pipeline.granted.Load(grant{j.Definition, one.Grant}); !granted {
@@ -172,7 +173,7 @@ func (j *Job) guard(ctx context.Context) (refusal Result, ok bool) {
 		case err != nil && ctx.Err() != nil:
 			return j.cancelled(context.Cause(ctx)), false
 		case err != nil:
-			return denied(j.Call.Name, err.Error()), false
+			return denied(j.Call.Name, fmt.Sprint(err)), false
 		}
 	}
 	return Result{}, true

@@ -8,7 +8,7 @@ import (
 )
 
 // What the model is told of a call whose result is not the tool's own: what happened, and whether the effect may have
-// happened.
+// happened. Errors are somebody else's, and their Error may panic: package fmt does not.
 
 const check = "Check what has happened before you try again."
 
@@ -22,7 +22,7 @@ func coded(c Code, format string, args ...any) Result {
 
 // failed is the tool's own result when that is an error.
 func failed(err error) Result {
-	r := Text(strings.ToValidUTF8(err.Error(), "\uFFFD"))
+	r := Text(strings.ToValidUTF8(fmt.Sprint(err), "\uFFFD"))
 	r.IsError = true
 	return r
 }
@@ -62,7 +62,7 @@ func reason(cause error) string {
 	if cause == nil {
 		return "no cause given"
 	}
-	return bounded(cause.Error(), maxProblem)
+	return bounded(fmt.Sprint(cause), maxProblem)
 }
 
 func notRun(name string, cause error) Result {
@@ -140,7 +140,7 @@ func invalidOutput(name string, err error) Result {
 	if errors.As(err, &output) && len(output.problems) > 1 {
 		return coded(InvalidToolOutput, "%s ran, but its result cannot be shown. Its effect may have happened. %s\n- %s", named(name), check, listed(output.problems))
 	}
-	return coded(InvalidToolOutput, "%s ran, but its result cannot be shown: %s. Its effect may have happened. %s", named(name), bounded(err.Error(), maxProblem), check)
+	return coded(InvalidToolOutput, "%s ran, but its result cannot be shown: %s. Its effect may have happened. %s", named(name), bounded(fmt.Sprint(err), maxProblem), check)
 }
 
 func blocked(name, why string) Result {

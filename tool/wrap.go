@@ -3,6 +3,7 @@ package tool
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 )
@@ -43,7 +44,7 @@ func WithLog(l *slog.Logger) Wrapper {
 				level = slog.LevelInfo
 			}
 			if err != nil {
-				attrs = append(attrs, slog.String("error", err.Error()))
+				attrs = append(attrs, slog.String("error", fmt.Sprint(err)))
 			}
 			l.LogAttrs(ctx, level, "tool call", attrs...)
 		}()
