@@ -40,8 +40,8 @@ func appendStep(t require.TestingT, s *harness.Session, d harness.Durability, tu
 	app(harness.SyncAlways, harness.StepEnd{Turn: turn, Step: 1}, harness.TurnEnd{Turn: turn, Reason: harness.EndDone})
 }
 
-// BenchmarkAppend is a step of 512 calls, three events each, with each durability: over a file, and in memory. SyncAlways
-// has 16 calls, since it waits for the disk 48 times.
+// BenchmarkAppend is a step of 512 calls, three events each, with each durability: over a file, and in memory.
+// SyncAlways has 16 calls, since it waits for the disk 48 times.
 func BenchmarkAppend(b *testing.B) {
 	bench := func(name string, d harness.Durability, calls int, open func(b *testing.B) *harness.Session) {
 		b.Run(name, func(b *testing.B) {

@@ -22,8 +22,8 @@ import (
 // childLog makes the test's binary a child that appends to the log that it names until it is killed.
 const childLog = "KEYWAVE_CHILD_LOG"
 
-// child runs turns of calls that settle in any order, as a scheduler records them. It prints the last seq of each append
-// once that is acknowledged. What a call does to the world is a file in the directory of the log.
+// child runs turns of calls that settle in any order, as a scheduler records them. It prints the last seq of each
+// append once that is acknowledged. What a call does to the world is a file in the directory of the log.
 func child(path string) {
 	must := func(err error) {
 		if err != nil {
@@ -71,8 +71,8 @@ func effect(path string, p harness.Place) string {
 	return fmt.Sprintf("%s.%d.%d", path, p.Turn, p.Index)
 }
 
-// TestH8KillNine kills a child process that appends, again and again over the same log. Each time all that it was told to
-// have appended is there; an outcome that has settled is kept; what is open is closed as the design says; and what a
+// TestH8KillNine kills a child process that appends, again and again over the same log. Each time all that it was told
+// to have appended is there; an outcome that has settled is kept; what is open is closed as the design says; and what a
 // call did that has a result of its own has happened.
 func TestH8KillNine(t *testing.T) {
 	kills := 60

@@ -1,20 +1,22 @@
 // Package harness keeps what an agent does, and can go on from it.
 //
-// A [Session] is an append-only log of events, and nothing else: the messages that the model is sent ([Session.Messages]),
-// what is open ([Session.State]), the tree of turns, steps and calls with their times ([Turns]) are folds over the log,
-// and equal logs give equal folds. [Open] keeps the log in a file, [New] in any [Store], such as [Memory].
+// A [Session] is an append-only log of events, and nothing else: the messages that the model is sent
+// ([Session.Messages]), what is open ([Session.State]), the tree of turns, steps and calls with their times ([Turns])
+// are folds over the log, and equal logs give equal folds. [Open] keeps the log in a file, [New] in any [Store], such
+// as [Memory].
 //
 // # What a call leaves in the log
 //
-// The assistant message is recorded whole, before any of its calls runs. Then each call that starts leaves three events:
+// The assistant message is recorded whole, before any of its calls runs. Then each call that starts leaves three
+// events:
 //
 //	tool/call    before its body runs: the call, with its arguments as the model wrote them
 //	tool/settle  when its body has settled: the outcome, although earlier calls of the message may still run
 //	tool/result  at its commit, in the model's order: the result in its final form
 //
 // So an outcome is durable when its body has settled, and visible to the model when it was committed in the model's
-// order; only tool/result is a message. A call that never starts leaves a tool/call that says so, and its result. A call
-// is known by its [Place]: turn, step and index. Ids are kept as they came, and pair nothing.
+// order; only tool/result is a message. A call that never starts leaves a tool/call that says so, and its result. A
+// call is known by its [Place]: turn, step and index. Ids are kept as they came, and pair nothing.
 //
 // A session refuses, with [ErrOrder], what a log must not say: a result without a call, a second one, one out of the
 // model's order, a step that ends while a call of it is open.
@@ -22,18 +24,21 @@
 // # What is promised when
 //
 // An event whose Append returned without an error has been handed to the store whole, in its place: whoever reads the
-// log sees it, and the end of the process, by kill -9 too, does not undo it. What a crash of the system can undo depends
-// on the [Durability] with which it was appended; what lasts is always a beginning of the log. An event whose Append
-// failed is not in the log, unless the error wraps [ErrBroken]. So a scheduler that starts no body before its tool/call
-// has been appended loses no call silently.
+// log sees it, and the end of the process, by kill -9 too, does not undo it. When it also survives a crash of the
+// system depends on the [Durability] with which it was appended: once a sync has covered it, with the whole log up to
+// it. Of what no sync has covered, a crash can undo any part: as a rule the end, and the log has a torn one; where the
+// file system writes blocks out of order, also something in the middle, and the log is not opened then.
+//
+// An event whose Append failed is not in the log, unless the error wraps [ErrBroken]. So a scheduler that starts no
+// body before its tool/call has been appended loses no call silently.
 //
 // # Resume
 //
 // A log can end anywhere. When it is opened again, its torn end, a record that was not written whole, is cut off and
 // told in [Session.Torn]; every whole record is kept. [Session.Resume] then closes what is open: outcomes that settled
-// are committed, in the model's order; a call that was started and did not settle is INTERRUPTED, as its effect may have
-// happened; a call that was not started is ABORTED_BEFORE_DISPATCH. Nothing runs again by itself, and a second Resume
-// finds nothing to do. [Repair] is the same as a pure function, and says it exactly.
+// are committed, in the model's order; a call that was started and did not settle is INTERRUPTED, as its effect may
+// have happened; a call that was not started is ABORTED_BEFORE_DISPATCH. Nothing runs again by itself, and a second
+// Resume finds nothing to do. [Repair] is the same as a pure function, and says it exactly.
 //
 // # The format of a log
 //
@@ -46,9 +51,9 @@
 //	  - type is one of those below, or any other; of others the data is kept byte for byte.
 //	  - data is any JSON, in the same line. What a payload has no member for is passed over.
 //
-// The first record is a session/start with the format and the version; a reader refuses a version that is above its own.
-// The members of a record are written in this order, and are read in any; others are passed over. The data of each type
-// is documented with its payload:
+// The first record is a session/start with the format and the version; a reader refuses a version that is above its
+// own. The members of a record are written in this order, and are read in any; others are passed over. The data of each
+// type is documented with its payload:
 //
 //	session/start      SessionStart      the format and its version
 //	turn/start         TurnStart         a turn begins
@@ -69,9 +74,9 @@
 //	jq -r 'select(.type == "tool/result") | [.data.name, .data.result.code // "ok"] | @tsv' log.jsonl
 //	tail -f log.jsonl | jq -c .data
 //
-// If a writer dies in a write the last line is torn: it has no line feed, or is not a record. Any other line that is not
-// a record is a [*CorruptError] with its number, and the log is not opened. A log whose seqs are out of order, which
-// nothing here writes, is read in the order of its lines, and goes on behind the highest.
+// If a writer dies in a write the last line is torn: it has no line feed, or is not a record. Any other line that is
+// not a record is a [*CorruptError] with its number, and the log is not opened. A log whose seqs are out of order,
+// which nothing here writes, is read in the order of its lines, and goes on behind the highest.
 //
 // One session at a time writes to a log: it holds an exclusive advisory lock on the file (flock, or LockFileEx on
 // Windows), which ends with the process. Readers need no lock: [ReadFile] reads what is there, [Follow] waits for more.

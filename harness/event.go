@@ -52,8 +52,8 @@ type Opaque struct {
 // EventType returns the type.
 func (o Opaque) EventType() string { return o.Type }
 
-// Payload decodes the event into the type that this package has for it, or into an [Opaque] if it has none. Members that
-// the type does not have are passed over.
+// Payload decodes the event into the type that this package has for it, or into an [Opaque] if it has none. Members
+// that the type does not have are passed over.
 func (e Event) Payload() (Payload, error) {
 	switch e.Type {
 	case TypeSessionStart:

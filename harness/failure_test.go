@@ -35,9 +35,9 @@ func script() [][]harness.Payload {
 	}
 }
 
-// TestH10EveryError lets each operation on the file fail in turn, with some of the bytes written or none, and its repair
-// too or not. An append that returned an error is not in the log, now or when it is opened again; one that did not is
-// there, whole; once nothing can be cut off, or a sync has failed, nothing more is taken.
+// TestH10EveryError lets each operation on the file fail in turn, with some of the bytes written or none, and its
+// repair too or not. An append that returned an error is not in the log, now or when it is opened again; one that did
+// not is there, whole; once nothing can be cut off, or a sync has failed, nothing more is taken.
 func TestH10EveryError(t *testing.T) {
 	clean := new(ram)
 	require.Empty(t, play(t, open(t, file(t, clean)), harness.SyncAlways))
@@ -96,8 +96,8 @@ func play(t require.TestingT, s *harness.Session, d harness.Durability) (failed 
 	return failed
 }
 
-// resumable opens what is on the disk: it has all these events, and perhaps a beginning of one that was refused; and what
-// is open is closed.
+// resumable opens what is on the disk: it has all these events, and perhaps a beginning of one that was refused; and
+// what is open is closed.
 func resumable(t *testing.T, disk *ram, had []harness.Event) {
 	data := bytes.Clone(disk.data)
 	require.True(t, bytes.HasPrefix(data, bytesOf(had)), "everything that was acknowledged")

@@ -44,9 +44,9 @@ type disk interface {
 	Close() error
 }
 
-// OpenFile opens the log at path for a session, or creates it, with an exclusive lock on the file that ends with Close or
-// with the process. A log that is open already, in this process or another, is an error that wraps [ErrLocked]. Readers
-// take no lock, and are not kept out.
+// OpenFile opens the log at path for a session, or creates it, with an exclusive lock on the file that ends with Close
+// or with the process. A log that is open already, in this process or another, is an error that wraps [ErrLocked].
+// Readers take no lock, and are not kept out.
 //
 // The lock is advisory: it keeps out sessions, not other programs. It is as good as the file system's: on one that is
 // shared between machines, ask that.
@@ -171,8 +171,8 @@ func countLines(f disk, size int64) (n int, err error) {
 	return n, nil
 }
 
-// Append implements [Store]. The events are written at once. If that fails, what was written of them is cut off again; if
-// that fails too, the File takes nothing any more.
+// Append implements [Store]. The events are written at once. If that fails, what was written of them is cut off again;
+// if that fails too, the File takes nothing any more.
 func (f *File) Append(events ...Event) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

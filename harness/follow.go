@@ -13,14 +13,14 @@ import (
 // followEvery is how often Follow looks for more.
 const followEvery = 100 * time.Millisecond
 
-// ErrCutBack is the error with which [Follow] ends when the log has become shorter than what it has read: its writer met
-// an error in the middle of several events that belong together, and took back those that were written, or somebody has
-// replaced the file.
+// ErrCutBack is the error with which [Follow] ends when the log has become shorter than what it has read: its writer
+// met an error in the middle of several events that belong together, and took back those that were written, or somebody
+// has replaced the file.
 var ErrCutBack = errors.New("session log was cut back behind its reader")
 
-// Follow reads the events of a log as [ReadFile] does, and goes on when it comes to the end: it waits for more, until ctx
-// is done or the loop is left. It looks ten times a second. A torn end is one that it waits behind. When ctx is done it
-// ends without an error.
+// Follow reads the events of a log as [ReadFile] does, and goes on when it comes to the end: it waits for more, until
+// ctx is done or the loop is left. It looks ten times a second. A torn end is one that it waits behind. When ctx is
+// done it ends without an error.
 func Follow(ctx context.Context, path string) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		f, err := os.Open(path)

@@ -266,8 +266,8 @@ func check(events []harness.Event) error {
 	return errors.Join(errs...)
 }
 
-// accept says why a provider would refuse messages: one that demands exactly one result for each call, in the order of the
-// calls, right behind them, under ids that it has not seen before.
+// accept says why a provider would refuse messages: one that demands exactly one result for each call, in the order of
+// the calls, right behind them, under ids that it has not seen before.
 func accept(messages []harness.Message) error {
 	ids := map[string]bool{}
 	var due []tool.Call

@@ -163,8 +163,8 @@ func (l *life) call() {
 	}
 }
 
-// want says what the results of open calls are to become, as DESIGN has it, by looking at every event for each call. The
-// order is that of the log, and in a step the model's.
+// want says what the results of open calls are to become, as DESIGN has it, by looking at every event for each call.
+// The order is that of the log, and in a step the model's.
 func want(t require.TestingT, events []harness.Event) (codes []tool.Code) {
 	payloads := payloads(t, events)
 	for _, p := range payloads {

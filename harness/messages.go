@@ -45,11 +45,11 @@ type CallResult struct {
 // A Conversation folds the events of a session into messages, one by one. Equal logs give equal messages, and equal
 // bytes of JSON. The zero Conversation is that of a log without events.
 //
-// The messages are such that a provider can be sent them that demands one result for each call, right behind the message
-// that made the calls: a message with a call that has no result yet is held back, with all that follows it, until it has.
-// What users say meanwhile comes behind the results. Calls and results are paired by turn, step and index; of several
-// results of one call, which a [Session] never writes, the first counts. An assistant message with nothing in it is left
-// out, as providers refuse it.
+// The messages are such that a provider can be sent them that demands one result for each call, right behind the
+// message that made the calls: a message with a call that has no result yet is held back, with all that follows it,
+// until it has. What users say meanwhile comes behind the results. Calls and results are paired by turn, step and
+// index; of several results of one call, which a [Session] never writes, the first counts. An assistant message with
+// nothing in it is left out, as providers refuse it.
 type Conversation struct {
 	messages []Message
 	held     []*exchange
@@ -66,8 +66,8 @@ type exchange struct {
 	left    int
 }
 
-// Messages is the [Conversation] of all events. An error, such as a [*TornError] at the end, comes with the messages up to
-// it.
+// Messages is the [Conversation] of all events. An error, such as a [*TornError] at the end, comes with the messages up
+// to it.
 func Messages(events iter.Seq2[Event, error]) ([]Message, error) {
 	var c Conversation
 	for e, err := range events {

@@ -15,8 +15,8 @@ import (
 	"github.com/keywave-go/keywave/tool"
 )
 
-// TestH2MessagesFollowFromTheLog plays the same turns under 100 random orders of starts and outcomes: the messages are the
-// same bytes each time, from the session, from its log, and from its log in a file.
+// TestH2MessagesFollowFromTheLog plays the same turns under 100 random orders of starts and outcomes: the messages are
+// the same bytes each time, from the session, from its log, and from its log in a file.
 func TestH2MessagesFollowFromTheLog(t *testing.T) {
 	var first []byte
 	for range 100 {

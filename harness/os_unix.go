@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lock takes the exclusive lock of a log, on the file itself: under whatever name it is opened, it is the same lock, and
-// nothing is left behind. The lock belongs to the open file, so another one in the same process is refused as well; and
-// what the process starts does not inherit it.
+// lock takes the exclusive lock of a log, on the file itself: under whatever name it is opened, it is the same lock,
+// and nothing is left behind. The lock belongs to the open file, so another one in the same process is refused as well;
+// and what the process starts does not inherit it.
 func lock(f *os.File) error {
 	for {
 		switch err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); {

@@ -29,9 +29,9 @@ func (e *CorruptError) Error() string {
 // Unwrap returns what is wrong.
 func (e *CorruptError) Unwrap() error { return e.Err }
 
-// A TornError tells of the end of a log that is not a whole record: the last line has no end, or cannot be read. So ends
-// a log whose writer is just writing, was killed in the middle of a record, or met a full disk. All records before are
-// there. An append that was acknowledged is never in a torn end.
+// A TornError tells of the end of a log that is not a whole record: the last line has no end, or cannot be read. So
+// ends a log whose writer is just writing, was killed in the middle of a record, or met a full disk. All records before
+// are there. An append that was acknowledged is never in a torn end.
 type TornError struct {
 	Line   int   // from 1
 	Offset int64 // where it begins, in bytes: behind the last whole record
@@ -46,8 +46,8 @@ func (e *TornError) Error() string {
 // Read reads the events of a log in their order, from its first byte. It may be read while somebody writes it, and
 // takes memory for one record.
 //
-// The error, if there is one, comes with no event and is the last: a [*TornError] at a torn end, which a reader of a log
-// that is being written must expect; a [*CorruptError] for any other line that is not a record; one that wraps
+// The error, if there is one, comes with no event and is the last: a [*TornError] at a torn end, which a reader of a
+// log that is being written must expect; a [*CorruptError] for any other line that is not a record; one that wraps
 // [ErrFormat] if it is not a log, or one of a later version; or that of r. Nothing at all is a log without events.
 func Read(r io.Reader) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {

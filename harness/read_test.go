@@ -27,9 +27,9 @@ func line(seq int) string {
 	return fmt.Sprintf(`{"seq":%d,"time":"2026-01-02T03:04:05Z","type":"acme/x","data":%d}`+"\n", seq, seq)
 }
 
-// TestH8AnyByte cuts random logs off behind each 29th of their bytes and around each record, as TestH8EveryByte does one
-// that has everything in it behind each byte. All whole records are there, the torn end is told with its place
-// and size and is gone, the rest is as if the process had ended between two records, and to open it again appends nothing.
+// TestH8AnyByte cuts random logs off behind each 29th of their bytes and around each record, as TestH8EveryByte does
+// one that has everything in it behind each byte. All whole records are there, the torn end is told with its place and
+// size and is gone, the rest is as if the process had ended between two records, and to open it again appends nothing.
 func TestH8AnyByte(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		disk := new(ram)

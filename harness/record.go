@@ -183,8 +183,8 @@ func typeName(kind []byte) string {
 	return string(kind)
 }
 
-// placeOf reads where the data of an event of a call, a step or a turn belongs. Data that this package wrote begins with
-// it; rest is how much of the data follows, or -1 if it was another who wrote it.
+// placeOf reads where the data of an event of a call, a step or a turn belongs. Data that this package wrote begins
+// with it; rest is how much of the data follows, or -1 if it was another who wrote it.
 func placeOf(data json.RawMessage, members int) (p Place, rest int, err error) {
 	c := cursor{rest: data}
 	var n [3]uint64

@@ -45,7 +45,8 @@ func firsts(events func(func(harness.Event, error) bool)) func(func(harness.Even
 	}
 }
 
-// What a session does not know it keeps and hands on, byte for byte: odd numbers, members in any order, escapes, spaces.
+// What a session does not know it keeps and hands on, byte for byte: odd numbers, members in any order, escapes,
+// spaces.
 func TestUnknownTypesKeepTheirBytes(t *testing.T) {
 	datas := []string{
 		`{"b": 1.0,  "a":[1e400, -0, 123456789012345678901234567890],"b":2}`,
@@ -165,8 +166,8 @@ func FuzzRecord(f *testing.F) {
 	})
 }
 
-// FuzzLog opens any bytes as a log, with a head that makes most of them one. Whatever they are: no panic, and if they can
-// be opened, what was whole stays, and it can be resumed and opened again.
+// FuzzLog opens any bytes as a log, with a head that makes most of them one. Whatever they are: no panic, and if they
+// can be opened, what was whole stays, and it can be resumed and opened again.
 func FuzzLog(f *testing.F) {
 	f.Add(true, []byte(""))
 	f.Add(true, []byte(`{"seq":2,"time":"2026-01-02T03:04:05Z","type":"turn/start","data":{"turn":1}}`+"\n"))

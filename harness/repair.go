@@ -8,16 +8,17 @@ import (
 )
 
 // Repair returns what has to be appended to a log so that nothing in it is open: that each call has one result, in the
-// model's order, and that step and turn have ended. It is pure, runs nothing and never repeats a call. Of a state in which
-// nothing is open it returns nothing, and of the state after a part of what it returned, the rest.
+// model's order, and that step and turn have ended. It is pure, runs nothing and never repeats a call. Of a state in
+// which nothing is open it returns nothing, and of the state after a part of what it returned, the rest.
 //
-// A call that settled gets what it settled with. If a cancel reaches it, a success becomes [tool.Aborted], with what the
-// call returned below the notice; an error of the tool's own stays. A call that was started and did not settle becomes
-// [tool.Interrupted]: its effect may have happened. One that was not started, or waited for an approval, or was refused
-// it, becomes [tool.AbortedBeforeDispatch]. The contexts of results are kept.
+// A call that settled gets what it settled with. If a cancel reaches it, a success becomes [tool.Aborted], with what
+// the call returned below the notice; an error of the tool's own stays. A call that was started and did not settle
+// becomes [tool.Interrupted]: its effect may have happened. One that was not started, or waited for an approval, or was
+// refused it, becomes [tool.AbortedBeforeDispatch]. The contexts of results are kept.
 //
-// Finalize, unless nil, is given each of these results and returns it in its final form: what a [tool.Pipeline] does at a
-// commit has not been done to it. The contexts that it returns are the ones that are parked. A host with a pipeline does
+// Finalize, unless nil, is given each of these results and returns it in its final form: what a [tool.Pipeline] does at
+// a commit has not been done to it. The contexts that it returns are the ones that are parked. A host with a pipeline
+// does
 //
 //	j := pipeline.NewJob(tools, c.Call)
 //	j.Index, j.Result = c.Index, r

@@ -15,8 +15,8 @@ import (
 )
 
 // TestH8AnyPrefixResumes lives a random session and ends it behind each of its events: what is open becomes what the
-// design says, in the model's order; nothing else is touched; the messages are such that any provider takes them; and to
-// open and resume it again appends nothing.
+// design says, in the model's order; nothing else is touched; the messages are such that any provider takes them; and
+// to open and resume it again appends nothing.
 func TestH8AnyPrefixResumes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var whole harness.Memory
@@ -29,7 +29,8 @@ func TestH8AnyPrefixResumes(t *testing.T) {
 	})
 }
 
-// resumed resumes a session that ended behind these events, checks everything that is promised of it, and returns its log.
+// resumed resumes a session that ended behind these events, checks everything that is promised of it, and returns its
+// log.
 func resumed(t require.TestingT, events []harness.Event) []harness.Event {
 	var store harness.Memory
 	require.NoError(t, store.Append(events...))
@@ -343,8 +344,8 @@ func TestCase_call_identity_4(t *testing.T) {
 	assert.Equal(t, "read was not run: it was cancelled before it started (stop). Nothing was done.", messages[4].Results[0].Content[0].Text)
 }
 
-// H3, for the log: what a cancel did not come to do before the process ended, the resume does. The rows of the table are
-// the states in which the calls of a step can be.
+// H3, for the log: what a cancel did not come to do before the process ended, the resume does. The rows of the table
+// are the states in which the calls of a step can be.
 func TestH3ResumeAppliesTheCancel(t *testing.T) {
 	ok, failed := tool.Text("done"), tool.Text("no such file")
 	failed.IsError = true

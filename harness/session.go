@@ -13,8 +13,8 @@ import (
 // A Session is an append-only log of events, and what follows from it. It gives each event its seq and its time. Seqs
 // count on from the highest in the log, one by one; times never go back, even if the clock does.
 //
-// [Open] opens one over a file, [New] over any [Store]. Its methods are safe for concurrent use. Events of units that are
-// appended at the same time do not mix.
+// [Open] opens one over a file, [New] over any [Store]. Its methods are safe for concurrent use. Events of units that
+// are appended at the same time do not mix.
 type Session struct {
 	// Torn is the torn end that [Open] has found in the file, and cut off. Nil: it had none.
 	Torn *TornError
@@ -45,8 +45,8 @@ func Open(path string) (*Session, error) {
 }
 
 // New opens a session over a store that nobody else uses. It reads all that is there, in memory for what is open, and
-// begins a log where there is nothing. To one that has begun it appends nothing: [Session.Resume] closes what an earlier
-// process has left open. On an error the store is left open.
+// begins a log where there is nothing. To one that has begun it appends nothing: [Session.Resume] closes what an
+// earlier process has left open. On an error the store is left open.
 func New(store Store) (*Session, error) { return open(store, time.Now) }
 
 func open(store Store, now func() time.Time) (*Session, error) {
@@ -193,9 +193,9 @@ func (f *fold) cite(e *Event) {
 	}
 }
 
-// Resume appends what [Repair] says, with [SyncAlways], and returns it. A session is to be resumed before its first turn
-// in this process, and after a turn that ended with [EndFailed]; until then no turn can start. A second Resume appends
-// nothing. It must not be called while a turn is going on that somebody works at.
+// Resume appends what [Repair] says, with [SyncAlways], and returns it. A session is to be resumed before its first
+// turn in this process, and after a turn that ended with [EndFailed]; until then no turn can start. A second Resume
+// appends nothing. It must not be called while a turn is going on that somebody works at.
 //
 // A panic in finalize is an error.
 func (s *Session) Resume(finalize func(OpenCall, tool.Result) tool.Result) (repaired []Payload, err error) {
@@ -226,8 +226,8 @@ func (s *Session) State() State {
 	return state
 }
 
-// Messages returns what the model is to be told: see [Conversation]. The first call reads the log; later ones go on from
-// there. The messages are shared, and must not be modified.
+// Messages returns what the model is to be told: see [Conversation]. The first call reads the log; later ones go on
+// from there. The messages are shared, and must not be modified.
 func (s *Session) Messages() ([]Message, error) {
 	s.lock <- struct{}{}
 	defer func() { <-s.lock }()
@@ -261,8 +261,8 @@ func (s *Session) Sync() error {
 	return s.sync.wait(seq)
 }
 
-// Close syncs what is to be synced, and closes the store. An Append that waits for its sync still gets it. A second Close
-// does nothing.
+// Close syncs what is to be synced, and closes the store. An Append that waits for its sync still gets it. A second
+// Close does nothing.
 func (s *Session) Close() error {
 	s.lock <- struct{}{}
 	defer func() { <-s.lock }()

@@ -60,14 +60,14 @@ func Fold(events iter.Seq2[Event, error]) (State, error) {
 	return s, cmp.Or(err, bad)
 }
 
-// A fold is a State that goes on. Its events come from a log, which it takes as it is, or from an Append, whose units it
-// checks and can take back.
+// A fold is a State that goes on. Its events come from a log, which it takes as it is, or from an Append, whose units
+// it checks and can take back.
 type fold struct {
 	head
-	steps  []*step // that have open calls, in their order; modified by replacing it
+	steps  []*step // that have open calls, in their order
 	parked []Parked
 
-	// What to put back to undo a unit.
+	// What to put back to undo a unit. The slices above only grow at their end, or are replaced.
 	was     head
 	wereIn  []*step
 	waiting []Parked
@@ -175,10 +175,10 @@ func (f *fold) find(p Place) (*step, *call) {
 	return nil, nil
 }
 
-// add takes one event. If it is checked, an event that must not follow what is there is an error that wraps ErrOrder, and
-// the fold is left in a state that must be undone. From a log it takes what it can: the first of several tool/call,
-// tool/settle or tool/result of one call counts, and what belongs nowhere is passed over. Then it is an error only if the
-// data of an event cannot be decoded.
+// add takes one event. If it is checked, an event that must not follow what is there is an error that wraps ErrOrder,
+// and the fold is left in a state that must be undone. From a log it takes what it can: the first of several tool/call,
+// tool/settle or tool/result of one call counts, and what belongs nowhere is passed over. Then it is an error only if
+// the data of an event cannot be decoded.
 func (f *fold) add(e Event, check bool) error {
 	if !check {
 		f.changed = f.changed[:0]

@@ -11,9 +11,9 @@ import (
 // A Store keeps the events of one session, in their order. [File] keeps them in a file, [Memory] in memory; a host can
 // have its own, over a database say.
 //
-// The [Session] calls Append for one unit at a time, with seqs above those of all events before, and Sync at most once at
-// a time, beside an Append. Events may be called at any time. A Store must not call back into the session: that waits for
-// it.
+// The [Session] calls Append for one unit at a time, with seqs above those of all events before, and Sync at most once
+// at a time, beside an Append. Events may be called at any time. A Store must not call back into the session: that
+// waits for it.
 type Store interface {
 	// Append takes events as a unit: they stand together, in their order, and the end of the process cannot undo it. When
 	// it returns an error it has taken none of them, and none is ever read; a Store that cannot say so must refuse

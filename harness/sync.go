@@ -9,9 +9,9 @@ import (
 )
 
 // A Durability says when an event that was appended is safe, and from what. With each of them it is handed to the store
-// whole, in its place, before Append returns, so that the end of the process does not undo it, and so that everybody who
-// reads the log sees it. They differ in what a crash of the system, or a loss of power, can undo. What lasts is always a
-// beginning of the log: if an event lasts, so do all before it.
+// whole, in its place, before Append returns, so that the end of the process does not undo it, and so that everybody
+// who reads the log sees it. They differ in what a crash of the system, or a loss of power, can undo: nothing of what a
+// sync has covered, and a sync covers the whole log up to where it was when it began.
 type Durability uint8
 
 const (

@@ -145,8 +145,8 @@ func TestSyncBatchDoesNotWait(t *testing.T) {
 	})
 }
 
-// TestSyncBatchBegins lives with random gaps and syncs of random length: the sync of each event begins within SyncDelay,
-// or when the sync that goes on then has ended.
+// TestSyncBatchBegins lives with random gaps and syncs of random length: the sync of each event begins within
+// SyncDelay, or when the sync that goes on then has ended.
 func TestSyncBatchBegins(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		gaps := rapid.SliceOfN(rapid.IntRange(0, 25), 1, 40).Draw(r, "gaps")

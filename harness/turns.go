@@ -31,8 +31,8 @@ type StepLog struct {
 	Calls   []CallLog         // those of Message
 }
 
-// A CallLog is one call of a [StepLog]. Its body ran, and waited for its turn to run, from Started to Settled; from then
-// to Committed its result waited for those of earlier calls.
+// A CallLog is one call of a [StepLog]. Its body ran, and waited for its turn to run, from Started to Settled; from
+// then to Committed its result waited for those of earlier calls.
 type CallLog struct {
 	Call       tool.Call
 	Seq        uint64       // of its tool/call; 0: there is none
@@ -48,8 +48,8 @@ type CallLog struct {
 }
 
 // Turns reads events and yields each turn when it is over: at the next turn/start, as what a resume closes comes behind
-// the end of its turn, or at the end of the events. It takes memory for one turn. An error, such as a [*TornError] at the
-// end, comes with no turn, after the one that it interrupts, and is the last.
+// the end of its turn, or at the end of the events. It takes memory for one turn. An error, such as a [*TornError] at
+// the end, comes with no turn, after the one that it interrupts, and is the last.
 //
 // A turn that is yielded is the caller's. What belongs to no call of the turn is passed over.
 func Turns(events iter.Seq2[Event, error]) iter.Seq2[*TurnLog, error] {
