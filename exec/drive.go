@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/keywave-go/keywave/plan"
 )
 
@@ -150,7 +152,7 @@ func (w *worker) admit(i int) bool {
 	}
 	c := l.slots[i].call
 	if c == nil {
-		if !l.start(i, l.calls[i]) {
+		if !l.start(i, l.calls[i]) || !w.bound(i, l.calls[i]) {
 			return false
 		}
 		l.slots[i].state = cleared
@@ -171,6 +173,9 @@ func (w *worker) admit(i int) bool {
 		return false
 	}
 	l.slots[i].state = admitting
+	if !w.bound(i, what) {
+		return false
+	}
 	c.what = what
 	c.ctx, c.cancel = context.WithCancelCause(l.ctx)
 	w.enter(inPrepare, i)
@@ -207,6 +212,32 @@ func (l *Lane) start(i int, what plan.Call) bool {
 	l.refused = 0
 	l.active++
 	l.open++
+	return true
+}
+
+// bound asks for the limit, if the call that has just started begins a group. It reports false if that failed the lane.
+func (w *worker) bound(i int, what plan.Call) bool {
+	l := w.l
+	group := 0
+	if g, ok := l.adm.(plan.Grouper); ok && l.ask != nil {
+		group = g.Group()
+	}
+	// While another call is active, which an admission of somebody else's may allow, there are permits out.
+	if l.ask != nil && group != l.group && l.active == 1 {
+		w.enter(inLimit, i)
+		n, err := l.ask()
+		if err == nil && n < 1 {
+			err = fmt.Errorf("%w: limit %d: at least one call must be able to run", ErrOption, n)
+		}
+		w.leave()
+		if err != nil {
+			l.fail(err)
+			return false
+		}
+		if l.group = group; l.limit != n {
+			l.limit, l.sem = n, semaphore.NewWeighted(int64(n))
+		}
+	}
 	if l.rec != nil {
 		l.rec.admitted(i, what, l.full(), l.adm)
 	}
