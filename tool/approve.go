@@ -198,6 +198,7 @@ type grant struct {
 // what came of it.
 type approval struct {
 	spot    *spot
+	reason  string                 // to ask
 	refusal atomic.Pointer[Result] // nil: none
 	given   atomic.Bool
 }

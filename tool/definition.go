@@ -77,6 +77,9 @@ type Spec[In, Out any] struct {
 
 	// ConcludesTurn says that a success of this tool is the end of the turn: the result says so when it is committed.
 	ConcludesTurn bool
+
+	// ProgramOnly says that the tool is for programs that make calls of their own, and not for the model: see [Direct].
+	ProgramOnly bool
 }
 
 // A Definition is a tool that can be registered, made by [Define]. Its exported fields are all that a model is shown,
@@ -96,6 +99,7 @@ type Definition struct {
 	timeout  time.Duration
 	finalize func(context.Context, *Invocation, Result) ([]Block, error) // nil: nothing
 	last     bool                                                        // it concludes the turn
+	programs bool                                                        // only they may call it
 }
 
 // ErrDefinition is the error that [Define] and [Registry.Register] wrap: a declaration that cannot be used.
@@ -135,6 +139,7 @@ func Define[In, Out any](spec Spec[In, Out]) (*Definition, error) {
 		timeout:     spec.Timeout,
 		finalize:    spec.Finalize,
 		last:        spec.ConcludesTurn,
+		programs:    spec.ProgramOnly,
 	}
 	decode, flat := decoder[In](), flat(reflect.TypeFor[In]())
 	d.bind = func(raw json.RawMessage) (bound, error) {

@@ -25,7 +25,7 @@ type Job struct {
 	// Record, if not nil, makes durable what happened before any observer is told of it: Started before anything else is
 	// done in Prepare, Settled and Committed when there is nothing left to do. It is called in the lane, but for Settled
 	// and, unless the pipeline says that a prompt holds the lane, Answered. Its error is that of the stage, and stops the
-	// lane; an answer that it fails to record is none.
+	// lane; an answer that it fails to record is none. At Committed it may call Abort, if the call is cancelled only now.
 	Record func(ctx context.Context, e Event) error
 
 	prepared prepared

@@ -31,6 +31,7 @@ func (s Stage) String() string {
 type Event struct {
 	*Invocation        // whose call it is: as of its start, from Started on
 	Stage       Stage  //
+	Reason      string // of Asked: the policy's
 	Result      Result // of Answered, why it may not run, if it may not; of Settled, as it came to rest; of Committed, final
 }
 
@@ -125,10 +126,16 @@ func (l *Listener) one() (more bool) {
 // tell records an event, and then tells the observers.
 func (j *Job) tell(ctx context.Context, s Stage, r Result) error {
 	e := Event{Invocation: &j.Invocation, Stage: s, Result: r}
+	if s == Asked {
+		e.Reason = j.approval.reason
+	}
 	if j.Record != nil {
 		if err := j.Record(ctx, e); err != nil {
 			return err
 		}
+	}
+	if s == Committed {
+		e.Result = j.Result // Record may have aborted it
 	}
 	for _, l := range j.Pipeline.Listeners {
 		l.hear(e)

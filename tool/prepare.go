@@ -130,7 +130,7 @@ func (j *Job) admit(call context.Context, late *TimeoutError) (refusal Result, o
 	case j.Pipeline.Prompter == nil || j.Pipeline.Prompter.Approver == nil:
 		return unavailable(j.Call.Name, errors.New("no approver is set")), false, nil
 	}
-	j.approval = &approval{spot: j.Pipeline.Prompter.enter(call)}
+	j.approval = &approval{spot: j.Pipeline.Prompter.enter(call), reason: v.Reason}
 	if err := j.tell(call, Asked, Result{}); err != nil {
 		j.approval.spot.quit(false)
 		return Result{}, false, err
