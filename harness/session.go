@@ -98,12 +98,12 @@ func (s *Session) Append(d Durability, payloads ...Payload) (first uint64, err e
 	return s.append(d, events, nil)
 }
 
-// append appends events, if the log ends at seq after; nil: wherever it ends.
-func (s *Session) append(d Durability, events []Event, after *uint64) (first uint64, err error) {
+// append appends events, unless the log is one at which unless, if it is not nil, returns an error, which is its own then.
+func (s *Session) append(d Durability, events []Event, unless func(*fold) error) (first uint64, err error) {
 	if len(events) == 0 {
 		return 0, nil
 	}
-	if first, err = s.write(events, after); err != nil {
+	if first, err = s.write(events, unless); err != nil {
 		return 0, err
 	}
 	if err := s.sync.wrote(events[len(events)-1].Seq, d); err != nil {
@@ -113,7 +113,7 @@ func (s *Session) append(d Durability, events []Event, after *uint64) (first uin
 }
 
 // write hands events to the store.
-func (s *Session) write(events []Event, after *uint64) (first uint64, err error) {
+func (s *Session) write(events []Event, unless func(*fold) error) (first uint64, err error) {
 	s.lock <- struct{}{}
 	defer func() { <-s.lock }()
 	if s.closed {
@@ -122,8 +122,10 @@ func (s *Session) write(events []Event, after *uint64) (first uint64, err error)
 	if err := s.sync.failed(); err != nil {
 		return 0, err
 	}
-	if after != nil && s.fold.seq != *after {
-		return 0, outOf("event %d was appended meanwhile", s.fold.seq)
+	if unless != nil {
+		if err := unless(&s.fold); err != nil {
+			return 0, err
+		}
 	}
 	now := s.now().UTC().Round(0)
 	if now.Before(s.fold.time) {
@@ -212,7 +214,13 @@ func (s *Session) Resume(finalize func(OpenCall, tool.Result) tool.Result) (repa
 			return nil, fmt.Errorf("resume: %w", err)
 		}
 	}
-	if _, err := s.append(SyncAlways, events, &state.Seq); err != nil {
+	moved := func(f *fold) error {
+		if f.seq != state.Seq {
+			return outOf("event %d was appended meanwhile", f.seq)
+		}
+		return nil
+	}
+	if _, err := s.append(SyncAlways, events, moved); err != nil {
 		return nil, fmt.Errorf("resume: %w", err)
 	}
 	return repaired, nil
@@ -224,6 +232,13 @@ func (s *Session) State() State {
 	defer func() { <-s.lock }()
 	state, _ := s.fold.state() // that it can be decoded was seen when it was added
 	return state
+}
+
+// look has f look at the fold.
+func (s *Session) look(f func(*fold)) {
+	s.lock <- struct{}{}
+	defer func() { <-s.lock }()
+	f(&s.fold)
 }
 
 // Messages returns what the model is to be told: see [Conversation]. The first call reads the log; later ones go on

@@ -175,6 +175,15 @@ func (f *fold) find(p Place) (*step, *call) {
 	return nil, nil
 }
 
+// cancelOf returns the first cancel that reaches the call at a place, if that has no result; nil: none does.
+func (f *fold) cancelOf(p Place) *Cancel {
+	s, c := f.find(p)
+	if c == nil || c.done {
+		return nil
+	}
+	return cmp.Or(c.cancel, s.cancel)
+}
+
 // add takes one event. If it is checked, an event that must not follow what is there is an error that wraps ErrOrder,
 // and the fold is left in a state that must be undone. From a log it takes what it can: the first of several tool/call,
 // tool/settle or tool/result of one call counts, and what belongs nowhere is passed over. Then it is an error only if
