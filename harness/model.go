@@ -20,7 +20,9 @@ type Model interface {
 type ModelFunc func(ctx context.Context, r Request) (AssistantMessage, error)
 
 // Generate calls f.
-func (f ModelFunc) Generate(ctx context.Context, r Request) (AssistantMessage, error) { return f(ctx, r) }
+func (f ModelFunc) Generate(ctx context.Context, r Request) (AssistantMessage, error) {
+	return f(ctx, r)
+}
 
 // A Request is what a model is asked with. Nothing in it may be modified.
 type Request struct {
