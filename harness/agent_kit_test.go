@@ -113,7 +113,7 @@ func (h *host) lead(t require.TestingT, c ctx, messages ...harness.AssistantMess
 		if h.on != nil {
 			h.on(len(h.requests))
 		}
-		return script.Generate(c, r)
+		return script.Generate(context.WithoutCancel(c), r)
 	}), h.Scheduler)
 	require.NoError(t, err)
 	a.Changed = func(s harness.Status) { h.changes = append(h.changes, s) }

@@ -26,7 +26,8 @@ type stepCall struct {
 	*tool.Job
 	step     *running
 	place    Place
-	recorded bool // it has a tool/call
+	recorded bool    // it has a tool/call
+	late     *Cancel // was recorded before its start; nil: none was
 }
 
 // submit hands the calls to the lane.
@@ -108,8 +109,20 @@ func (s *Session) appendUnless(d Durability, unless func(*fold) error, payloads 
 	return s.append(d, events, unless)
 }
 
+// Prepare does not start a call that a cancel has reached: whichever of the two is recorded first, counts.
+func (c *stepCall) Prepare(ctx context.Context) (dispatch bool, err error) {
+	dispatch, err = c.Job.Prepare(ctx)
+	if c.late != nil {
+		return false, nil
+	}
+	return dispatch, err
+}
+
 // Commit makes the result final and records it. A cancel that has reached the call by now is applied first.
 func (c *stepCall) Commit(ctx context.Context) error {
+	if c.late != nil {
+		return c.Job.Skip(ctx, errors.New(c.late.Cause))
+	}
 	if err := c.step.heed(); err != nil {
 		return err
 	}
@@ -135,10 +148,12 @@ func (c *stepCall) record(ctx context.Context, e tool.Event) error {
 	var err error
 	switch e.Stage {
 	case tool.Started:
-		if ctx.Err() != nil { // it has not begun, and need not
-			return context.Cause(ctx)
-		}
-		_, err = s.Append(d, c.started(false))
+		_, err = s.appendUnless(d, func(f *fold) error {
+			if c.late = f.cancelOf(c.place); c.late != nil {
+				return errMoot
+			}
+			return nil
+		}, c.started(false))
 		c.recorded = err == nil
 	case tool.Asked:
 		_, err = s.Append(d, ApprovalAsk{Place: c.place, Reason: e.Reason})
