@@ -62,7 +62,7 @@ func (j *Job) arm(l *exec.Lane, i int) {
 	defer c.mu.Unlock()
 	c.lane, c.index = l, i
 	if !c.started {
-		c.change(j.Tools.Bind(j.Call.Name))
+		c.rebind(j)
 	}
 	c.set(j)
 }
@@ -71,7 +71,7 @@ func (j *Job) arm(l *exec.Lane, i int) {
 func (j *Job) ring() {
 	c := &j.clock
 	c.mu.Lock()
-	if !c.started && c.change(j.Tools.Bind(j.Call.Name)) {
+	if !c.started && c.rebind(j) {
 		c.set(j) // it is late by the definition at its start, which another one is now
 	}
 	tell := c.passed() && !c.over
@@ -145,6 +145,13 @@ func (c *clock) stop() {
 }
 
 // The methods below are called with mu held.
+
+// rebind takes the bound of what the call's name means now, and reports whether it is another one. It is on no goroutine of
+// the lane: Tools that panic are met there, when the call is classified.
+func (c *clock) rebind(j *Job) bool {
+	b, err := safely(func() (Binding, error) { return j.Tools.Bind(j.Call.Name), nil })
+	return err == nil && c.change(b)
+}
 
 // change takes the bound of the definition that the call has now, unless it is too late for that, and reports whether it
 // is another one.

@@ -1,11 +1,15 @@
 package tool_test
 
 import (
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/keywave-go/keywave/exec"
 	"github.com/keywave-go/keywave/plan"
 	"github.com/keywave-go/keywave/tool"
 )
@@ -51,4 +55,37 @@ func TestT6RecordMayAbortAtTheCommit(t *testing.T) {
 	assert.Equal(t, tool.Aborted, told.Code)
 	assert.Equal(t, j.Result, told)
 	assert.Contains(t, told.Text(), "done")
+}
+
+// panicking are tools whose lookup panics from some time on.
+type panicking struct {
+	tool.Tools
+	from, n *atomic.Int32
+}
+
+func (p panicking) Bind(name string) tool.Binding {
+	if p.n.Add(1) >= p.from.Load() {
+		panic("boom")
+	}
+	return p.Tools.Bind(name)
+}
+
+// A lookup that panics fails the lane, and nothing else: it is called on the host's goroutine, too, and when a deadline passes.
+func TestT6LookupThatPanicsStaysInTheLane(t *testing.T) {
+	late := free("late", takes(time.Hour))
+	late.Timeout = time.Second
+	blocks := tool.Spec[struct{}, string]{Name: "blocks", Body: func(c ctx, _ struct{}) (string, error) { return takes(2 * time.Second)(c) }}
+	r := registry(t, define(t, late), define(t, blocks))
+	for from := range int32(8) {
+		synctest.Test(t, func(t *testing.T) {
+			p := panicking{r, new(atomic.Int32), new(atomic.Int32)}
+			p.from.Store(from + 1)
+			results, err := tool.Run(t.Context(), p, named("blocks", "late"))
+			assert.Len(t, results, 2)
+			if err != nil {
+				var panicked *exec.PanicError
+				assert.ErrorAs(t, err, &panicked)
+			}
+		})
+	}
 }
