@@ -81,11 +81,11 @@ func (s *Scheduler) Run(ctx context.Context, m AssistantMessage) ([]tool.Result,
 	if err != nil {
 		return nil, fmt.Errorf("turn %d, step %d: %w", m.Turn, m.Step, err)
 	}
+	defer s.leave()
 	calls := r.submit(m.Calls)
 	stop := r.watch()
 	err = lane.Wait()
 	stop()
-	s.leave()
 
 	var gaveUp *exec.AbandonedError
 	if err != nil && ctx.Err() == nil && !errors.As(err, &gaveUp) || r.left > 0 {

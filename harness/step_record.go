@@ -40,8 +40,15 @@ func (r *running) submit(calls []tool.Call) []*stepCall {
 		j.Record = c.record
 		out[i], staged[i] = c, c
 	}
-	_, _ = tool.Submit(r.lane, staged...) // it is open, and takes calls also when it is cancelled
-	r.lane.Close()
+	over := false
+	defer func() {
+		if r.lane.Close(); !over { // Tools have called runtime.Goexit
+			r.lane.Cancel(errors.New("the calls could not be submitted"))
+			_ = r.lane.Wait()
+		}
+	}()
+	_, _ = tool.Submit(r.lane, staged...) // the lane is open, and takes calls also when it is cancelled
+	over = true
 	return out
 }
 
