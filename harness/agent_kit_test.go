@@ -215,11 +215,3 @@ func (r *register) all() []string {
 	defer r.mu.Unlock()
 	return slices.Clone(r.lines)
 }
-
-// noted is a body that notes that it starts.
-func (r *register) noted(name string, b body) body {
-	return func(c ctx) (string, error) {
-		r.note(name)
-		return b(c)
-	}
-}

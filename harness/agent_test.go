@@ -69,8 +69,7 @@ func TestAgentRecordsTheMessageFirst(t *testing.T) {
 // What is injected does, too, but is no reason for one.
 func TestInboxSteerAndInject(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var h *host
-		h = newHost(t, []*tool.Definition{free("a", takes(time.Second))}, call("a"), say("one"), say("two"))
+		h := newHost(t, []*tool.Definition{free("a", takes(time.Second))}, call("a"), say("one"), say("two"))
 		h.on = func(n int) {
 			switch n {
 			case 1: // comes behind the results
@@ -153,7 +152,10 @@ func TestAgentEnds(t *testing.T) {
 			h.agent = h.with(t, func(ctx, harness.Request) (m harness.AssistantMessage, err error) { runtime.Goexit(); return m, err })
 		}, harness.TurnEnd{Reason: harness.EndFailed, Error: "a function of the host ended its goroutine (runtime.Goexit)"}, 0},
 		{"the model says what cannot be recorded", nil, func(h *host) {
-			h.agent = h.with(t, func(ctx, harness.Request) (m harness.AssistantMessage, err error) { m.Native = []byte("{"); return m, nil })
+			h.agent = h.with(t, func(ctx, harness.Request) (m harness.AssistantMessage, err error) {
+				m.Native = []byte("{")
+				return m, nil
+			})
 		}, harness.TurnEnd{Reason: harness.EndFailed, Error: `payload cannot be recorded: "assistant/message": json: error calling MarshalJSON for type json.RawMessage: unexpected end of JSON input`}, 0},
 		{"the tools panic", []harness.AssistantMessage{call("a")}, func(h *host) { h.Tools = nobody{h.Tools} },
 			harness.TurnEnd{Reason: harness.EndFailed, Error: "a function of the host panicked: nobody is here"}, 0},
