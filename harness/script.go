@@ -54,6 +54,9 @@ func parseLine(raw json.RawMessage) (m AssistantMessage, err error) {
 		Text  string          `json:"text"`
 		Calls json.RawMessage `json:"calls"`
 	}
+	if raw[0] != '{' {
+		return m, errors.New("it is not an object")
+	}
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&line); err != nil {
@@ -64,6 +67,10 @@ func parseLine(raw json.RawMessage) (m AssistantMessage, err error) {
 	}
 	if len(line.Calls) > 0 {
 		if m.Calls, err = tool.ParseCalls(append(append([]byte(`{"calls":`), line.Calls...), '}')); err != nil {
+			var wrong *tool.ParseError
+			if errors.As(err, &wrong) { // its offset is of no use here
+				err = fmt.Errorf("%s: %s", wrong.Path, wrong.Problem)
+			}
 			return m, err
 		}
 	}
