@@ -103,17 +103,17 @@ func (s *Session) append(d Durability, events []Event, unless func(*fold) error)
 	if len(events) == 0 {
 		return 0, nil
 	}
-	if first, err = s.write(events, unless); err != nil {
-		return 0, err
+	if first, err = s.write(d, events, unless); err != nil || d != SyncAlways {
+		return first, err
 	}
-	if err := s.sync.wrote(events[len(events)-1].Seq, d); err != nil {
+	if err := s.sync.wait(events[len(events)-1].Seq); err != nil {
 		return 0, err
 	}
 	return first, nil
 }
 
 // write hands events to the store.
-func (s *Session) write(events []Event, unless func(*fold) error) (first uint64, err error) {
+func (s *Session) write(d Durability, events []Event, unless func(*fold) error) (first uint64, err error) {
 	s.lock <- struct{}{}
 	defer func() { <-s.lock }()
 	if s.closed {
@@ -154,6 +154,7 @@ func (s *Session) write(events []Event, unless func(*fold) error) (first uint64,
 		return 0, err
 	}
 	taken = true
+	s.sync.wrote(events[len(events)-1].Seq, d) // under the lock: a Close behind it knows what is to be synced
 	if s.said != nil {
 		for _, e := range events {
 			if s.said.Add(e) != nil {

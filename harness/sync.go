@@ -44,9 +44,11 @@ type syncer struct {
 	err     error
 }
 
-// wrote says that the store has everything up to seq, and sees to what has to become of it.
-func (y *syncer) wrote(seq uint64, d Durability) error {
+// wrote says that the store has everything up to seq, and sees to it that a batch is synced. It is called in the order
+// of the seqs.
+func (y *syncer) wrote(seq uint64, d Durability) {
 	y.mu.Lock()
+	defer y.mu.Unlock()
 	y.written = seq
 	if d != SyncNone {
 		y.owed = seq
@@ -59,11 +61,6 @@ func (y *syncer) wrote(seq uint64, d Durability) error {
 			y.timer.Reset(SyncDelay)
 		}
 	}
-	y.mu.Unlock()
-	if d == SyncAlways {
-		return y.wait(seq)
-	}
-	return nil
 }
 
 // due is what the timer calls.
@@ -89,7 +86,7 @@ func (y *syncer) fail(err error) {
 	y.err = cmp.Or(y.err, err)
 }
 
-// wait returns when everything up to seq lasts, or never will.
+// wait returns when everything up to seq, which has been written, lasts, or never will.
 func (y *syncer) wait(seq uint64) error {
 	y.mu.Lock()
 	defer y.mu.Unlock()

@@ -113,6 +113,20 @@ func TestSyncAlwaysIsShared(t *testing.T) {
 	})
 }
 
+// However many appends of every durability there are, each sync covers all that was written before it: there are no more
+// syncs than appends that wait.
+func TestSyncsCoverAllThatWasWritten(t *testing.T) {
+	bubble(t, 0, func(t *testing.T, s *harness.Session, store *slow) {
+		var wg sync.WaitGroup
+		for n := range 1000 {
+			wg.Go(func() { putWith(t, s, harness.SyncAlways, n) })
+		}
+		wg.Wait()
+		assert.LessOrEqual(t, store.syncs(), 1001)
+		assert.IsIncreasing(t, store.upTo)
+	})
+}
+
 // A sync that began before an event was handed over is not its sync.
 func TestSyncAlwaysWaitsForASyncThatBeganLater(t *testing.T) {
 	bubble(t, 10*time.Millisecond, func(t *testing.T, s *harness.Session, store *slow) {
@@ -210,6 +224,28 @@ func TestCloseSyncsABatch(t *testing.T) {
 		require.NoError(t, s.Close())
 		assert.Equal(t, uint64(2), store.lasts())
 	})
+}
+
+// A Close that comes while an Append is on its way to the store waits for it, and syncs it.
+func TestCloseBehindAnAppend(t *testing.T) {
+	for range 50 {
+		bubble(t, time.Millisecond, func(t *testing.T, s *harness.Session, store *slow) {
+			store.toAppend = time.Second
+			errs := make(chan error, 3)
+			for n := range 3 {
+				go func() {
+					_, err := s.Append(harness.SyncAlways, note(n))
+					errs <- err
+				}()
+			}
+			synctest.Wait()
+			require.NoError(t, s.Close())
+			for range 3 {
+				assert.NoError(t, <-errs)
+			}
+			assert.Equal(t, uint64(4), store.lasts())
+		})
+	}
 }
 
 // Close syncs what is to be synced, once, and those who wait for it are told.
