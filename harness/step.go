@@ -92,8 +92,8 @@ func (s *Scheduler) Run(ctx context.Context, m AssistantMessage) ([]tool.Result,
 		return nil, fmt.Errorf("turn %d, step %d: %w", m.Turn, m.Step, err)
 	}
 	results := make([]tool.Result, len(calls))
-	for i, c := range calls {
-		results[i] = c.Result
+	for i := range calls {
+		results[i] = calls[i].Result
 	}
 	if err != nil && ctx.Err() != nil {
 		return results, context.Cause(ctx)

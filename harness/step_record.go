@@ -31,14 +31,14 @@ type stepCall struct {
 }
 
 // submit hands the calls to the lane.
-func (r *running) submit(calls []tool.Call) []*stepCall {
+func (r *running) submit(calls []tool.Call) []stepCall {
 	r.left = len(calls)
-	out := make([]*stepCall, len(calls))
+	out := make([]stepCall, len(calls))
 	staged := make([]exec.Job, len(calls))
 	for i, j := range r.pipeline().NewJobs(r.tools(), calls...) {
-		c := &stepCall{Job: j, step: r, place: Place{r.turn, r.number, i}}
-		j.Record = c.record
-		out[i], staged[i] = c, c
+		c := &out[i]
+		c.Job, c.step, c.place = j, r, Place{r.turn, r.number, i}
+		j.Record, staged[i] = c.record, c
 	}
 	over := false
 	defer func() {
@@ -182,16 +182,19 @@ func (c *stepCall) started(not bool) ToolCall {
 func (c *stepCall) conclude() error {
 	for {
 		by := c.abort()
-		payloads := []Payload{ToolResult{Place: c.place, ID: c.Call.ID, Name: c.Call.Name, Result: c.Result}}
-		if !c.recorded {
-			payloads = []Payload{c.started(true), payloads[0]}
-		}
-		_, err := c.step.Session.appendUnless(c.step.Durability, func(f *fold) error {
+		moved := func(f *fold) error {
 			if f.cancelOf(c.place) != by {
 				return errMoot
 			}
 			return nil
-		}, payloads...)
+		}
+		r := ToolResult{Place: c.place, ID: c.Call.ID, Name: c.Call.Name, Result: c.Result}
+		var err error
+		if c.recorded {
+			_, err = c.step.Session.appendUnless(c.step.Durability, moved, r)
+		} else {
+			_, err = c.step.Session.appendUnless(c.step.Durability, moved, c.started(true), r)
+		}
 		if err == nil {
 			c.step.left--
 		}
