@@ -274,3 +274,41 @@ func TestH3TheTable(t *testing.T) {
 		})
 	}
 }
+
+// What counts is the log: a cancel that somebody else records there ends the turn as any other, but for the bodies that
+// run, which nobody tells.
+func TestH3CancelInTheLogCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHost(t, []*tool.Definition{free("a", takes(time.Second)), free("b", takes(2*time.Second)), alone("c", takes(0))}, call("b", "a", "c"))
+		time.AfterFunc(1500*time.Millisecond, func() { put(t, h.Session, harness.Cancel{Turn: 1, Cause: "by another hand"}) })
+		h.run(t)
+		assert.Equal(t, []string{
+			"call 1", "call 2", "settle 2", "cancel", "settle 1",
+			"result 1 ABORTED", "result 2 ABORTED", "not started 3", "result 3 ABORTED_BEFORE_DISPATCH",
+		}, h.calls(t))
+		assert.Equal(t, harness.TurnEnd{Turn: 1, Reason: harness.EndCancelled, Error: "by another hand"}, h.agent.Status().Last)
+		assert.Contains(t, results(t, h.Session)[2].Result.Text(), "by another hand")
+		assert.Len(t, h.requests, 1)
+		h.sound(t)
+	})
+}
+
+// What looks at results before the model does is shown what the cancel has made of them, and so are observers.
+func TestH3ReviewersAndObserversSeeTheAbort(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var seen []string
+		h := newHost(t, []*tool.Definition{free("a", takes(time.Second)), free("b", takes(time.Hour))}, call("b", "a"))
+		h.Pipeline.Reviewers = []tool.Reviewer{func(_ ctx, c *tool.Invocation, r tool.Result) (tool.Review, error) {
+			seen = append(seen, fmt.Sprintf("review %s %s %s", c.Call.Name, r.Code, r.Text()))
+			return tool.Review{}, nil
+		}}
+		h.Pipeline.Gates = []tool.Gate{func(_ ctx, e tool.Event) {
+			if e.Stage == tool.Committed {
+				seen = append(seen, fmt.Sprintf("commit %s %s", e.Call.Name, e.Result.Code))
+			}
+		}}
+		time.AfterFunc(2*time.Second, func() { h.agent.Cancel(errStop, false) })
+		h.run(t)
+		assert.Equal(t, []string{"commit b ABORTED", "review a ABORTED done", "commit a ABORTED"}, seen)
+	})
+}
