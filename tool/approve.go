@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -37,7 +36,7 @@ type Answer struct {
 // ErrLate is what [Prompt.Answer] wraps when the prompt was over before the answer came.
 var ErrLate = errors.New("the answer comes too late")
 
-// A Prompt asks about one call, and no other. Its method is safe for concurrent use.
+// A Prompt asks about one call, and no other. A [Prompter] makes it; its method is safe for concurrent use.
 type Prompt struct {
 	Session string      // the Name of the pipeline
 	Call    *Invocation // what is asked about
@@ -197,10 +196,13 @@ type grant struct {
 // An approval is that of a call that has to be asked about. Await, which is on a worker and may be given up, says here
 // what came of it.
 type approval struct {
-	spot    *spot
-	reason  string                 // to ask
-	refusal atomic.Pointer[Result] // nil: none
-	given   atomic.Bool
+	spot   *spot
+	reason string // to ask
+
+	mu      sync.Mutex
+	over    bool    // the call is not to run any more, whatever is answered
+	given   bool    // it may run
+	refusal *Result // why not; nil: there was no answer yet
 }
 
 // approve waits until it is the call's turn, asks, and reports whether the call may run.
@@ -226,21 +228,19 @@ func (j *Job) approve(ctx context.Context) (refusal Result, ok bool) {
 			p.granted.Store(grant{j.Definition, v.Grant}, true)
 		}
 	}
-	j.approval.given.Store(true)
 	return j.guard(ctx)
 }
 
 // answered reports whether an answer lets the call run.
 func (j *Job) answered(a Answer, err error) (refusal Result, ok bool) {
 	name := j.Call.Name
-	var late lapse
-	var failed failure
-	switch {
-	case errors.As(err, &late):
-		return unanswered(name, late.after), false
-	case errors.As(err, &failed):
-		return unavailable(name, failed.err), false
-	case err != nil:
+	switch err := err.(type) {
+	case nil:
+	case lapse:
+		return unanswered(name, err.after), false
+	case failure:
+		return unavailable(name, err.err), false
+	default: // of a cancel
 		return j.withdrawn(err), false
 	}
 	switch a.Decision {

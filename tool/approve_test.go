@@ -332,3 +332,29 @@ func TestApproverThatIgnoresItsContext(t *testing.T) {
 		assert.Equal(t, tool.ApprovalTimeout, run.jobs[1].Result.Code)
 	})
 }
+
+// A policy that ignores its cancel is given up with its call, and what it says later is told to nobody.
+func TestApprovalThatIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		var asked atomic.Int32
+		p := asks(shower(func(_ ctx, p *tool.Prompt) error { return p.Answer(tool.Answer{Decision: tool.AllowOnce}) }))
+		p.Policies = []tool.Policy{func(ctx, *tool.Invocation) (tool.Verdict, error) {
+			if asked.Add(1) == 2 {
+				<-release
+			}
+			return tool.Verdict{Action: tool.Ask}, nil
+		}}
+		d := newDiary()
+		l := tool.NewListener(d.hear)
+		p.Listeners = []*tool.Listener{l}
+		run := submit(t, t.Context(), p, registry(t, define(t, free("t", func(ctx) (string, error) { panic("it runs") }))), named("t"), exec.Drain(time.Second))
+		synctest.Wait()
+		run.lane.CancelCall(0, errBoom)
+		require.NoError(t, run.lane.Wait())
+		assert.Equal(t, tool.ApprovalCancelled, run.jobs[0].Result.Code)
+		close(release)
+		synctest.Wait()
+		assert.Equal(t, []string{"0s 0 started", "0s 0 asked", "1s 0 settled APPROVAL_CANCELLED", "1s 0 committed APPROVAL_CANCELLED"}, d.all())
+	})
+}

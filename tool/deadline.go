@@ -21,8 +21,8 @@ func (e *TimeoutError) Error() string { return fmt.Sprintf("timed out after %v",
 // Unwrap returns [context.DeadlineExceeded].
 func (e *TimeoutError) Unwrap() error { return context.DeadlineExceeded }
 
-// Submit submits jobs to a lane, as [exec.Lane.Submit] does, and has the lane cancel each [Job] among them, or in them,
-// when its deadline passes, wherever it is by then: one that waits leaves the queue and never runs; one that runs is
+// Submit submits jobs to a lane, as [exec.Lane.Submit] does, and has the lane cancel the call of each [Job] among them, or
+// embedded in one of them, when its deadline passes, wherever it is by then: one that waits leaves the queue and never runs; one that runs is
 // cancelled and waited for, as long as [exec.Drain] says.
 //
 // Jobs that were submitted otherwise have deadlines, too, but nobody looks while they wait in the queue, and a body that

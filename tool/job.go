@@ -89,11 +89,18 @@ func (j *Job) Await(ctx context.Context) (run bool) {
 	ctx, stop := j.clock.limit(ctx)
 	defer stop()
 	refusal, ok := j.approve(ctx)
+	a := j.approval
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.over { // it was given up, and nobody is to hear of it any more
+		return false
+	}
 	if err := j.tell(ctx, Answered, refusal); err != nil {
 		refusal, ok = unavailable(j.Call.Name, fmt.Errorf("the answer could not be recorded: %w", err)), false
 	}
+	a.given = ok
 	if !ok {
-		j.approval.refusal.Store(&refusal)
+		a.refusal = &refusal
 	}
 	return ok
 }
@@ -151,10 +158,12 @@ func (j *Job) settle(o exec.Outcome) Result {
 // notStarted is the result of a call that got as far as Await, and not to its body.
 func (j *Job) notStarted(cause error) Result {
 	if a := j.approval; a != nil {
-		if refusal := a.refusal.Load(); refusal != nil {
-			return *refusal
-		}
-		if !a.given.Load() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		switch a.over = true; {
+		case a.refusal != nil:
+			return *a.refusal
+		case !a.given:
 			return j.withdrawn(cause)
 		}
 	}

@@ -29,8 +29,8 @@ func (s Stage) String() string {
 // last. The others come before it, each at most once and in their order: Started if the lane took the call up, Asked and
 // Answered if a policy wanted it to be asked about, and Settled.
 type Event struct {
-	*Invocation        // whose call it is: as of its start, from Started on
-	Stage       Stage  //
+	*Invocation // whose call it is: as of its start, from Started on
+	Stage       Stage
 	Reason      string // of Asked: the policy's
 	Result      Result // of Answered, why it may not run, if it may not; of Settled, as it came to rest; of Committed, final
 }
