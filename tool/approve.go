@@ -12,8 +12,8 @@ import (
 // An Approver puts a question to whoever decides: a person at a terminal, or a browser.
 type Approver interface {
 	// Show shows the prompt. The answer is given with [Prompt.Answer], by Show itself or later by anybody. Show must
-	// return when ctx is done, which is as soon as the prompt is over: answered, timed out or withdrawn; no other prompt
-	// is shown before. An error, or a panic, means that there is nobody to ask.
+	// return when ctx is done, which is as soon as the prompt is over: answered, timed out or withdrawn; no other
+	// prompt is shown before. An error, or a panic, means that there is nobody to ask.
 	Show(ctx context.Context, p *Prompt) error
 }
 
@@ -99,7 +99,8 @@ type spot struct {
 	stop  func() bool   // of what makes it leave when its call has ended
 }
 
-// enter takes a place at the end of the line. It is left at the latest when ctx is done, unless the prompt is shown then.
+// enter takes a place at the end of the line. It is left at the latest when ctx is done, unless the prompt is shown
+// then.
 func (p *Prompter) enter(ctx context.Context) *spot {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -186,8 +187,8 @@ func (p *Prompter) show(at *spot, q *Prompt) {
 	_, err = safely(func() (struct{}, error) { return struct{}{}, p.Approver.Show(q.ctx, q) })
 }
 
-// A grant is what was allowed for the session: what a verdict named, of the definition that the answer was about, and of
-// no other that may come to have its name.
+// A grant is what was allowed for the session: what a verdict named, of the definition that the answer was about, and
+// of no other that may come to have its name.
 type grant struct {
 	tool *Definition
 	name string

@@ -296,7 +296,8 @@ func TestT6CancelDuringApproval(t *testing.T) {
 	}
 }
 
-// A call that was approved and is cancelled while it waits for something else was not run, which is all there is to say.
+// A call that was approved and is cancelled while it waits for something else was not run, which is all there is to
+// say.
 func TestT6CancelAfterApproval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dom := exec.NewDomain()

@@ -7,10 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// A Budget bounds, in bytes of their content, what the model is shown of results. What is longer is shortened when it is
-// committed, in the model's order, so that it does not depend on who finished first. A shortened result says so: its last
-// block tells how much of it is shown. What is left is valid: text is cut between characters, in its middle, JSON that is
-// cut becomes text, and an image is shown or is not. Neither Value nor Meta nor Contexts are shortened.
+// A Budget bounds, in bytes of their content, what the model is shown of results. What is longer is shortened when it
+// is committed, in the model's order, so that it does not depend on who finished first. A shortened result says so: its
+// last block tells how much of it is shown. What is left is valid: text is cut between characters, in its middle, JSON
+// that is cut becomes text, and an image is shown or is not. Neither Value nor Meta nor Contexts are shortened.
 //
 // The zero Budget shortens nothing.
 type Budget struct {
@@ -22,8 +22,9 @@ type Budget struct {
 	// itself, so that all of them together are above Batch only if Batch is less than that for each.
 	Batch int
 
-	// Spill keeps the whole result, which is about to be shortened, and returns what the model is to be told of where it
-	// is, in a few words: a path that one of its tools can read. Nil: it is not kept. If it fails, the model is told.
+	// Spill keeps the whole result, which is about to be shortened, and returns what the model is to be told of where
+	// it is, in a few words: a path that one of its tools can read. Nil: it is not kept. If it fails, the model is
+	// told.
 	Spill func(ctx context.Context, c *Invocation, r Result) (where string, err error)
 }
 

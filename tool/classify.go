@@ -16,16 +16,16 @@ func Calls(t Tools, calls []Call) []plan.Call {
 	return planned
 }
 
-// Refusal returns the result with which a call would be refused if it came to run now, before any code of its tool does:
-// its Code is [UnknownTool] or [InvalidArgs]. It reports false if the call would not be.
+// Refusal returns the result with which a call would be refused if it came to run now, before any code of its tool
+// does: its Code is [UnknownTool] or [InvalidArgs]. It reports false if the call would not be.
 func Refusal(t Tools, c Call) (Result, bool) {
 	p := prepare(t, t.Bind(c.Name), c)
 	return p.refusal, p.run == nil
 }
 
 // ClaimsError says what [Calls] has no room for: why what a tool declares of a call cannot be relied upon, which makes
-// the call exclusive. It is the error of the tool's Claims, or tells of a panic in Safe or Claims, or of a claim with an
-// empty key; nil if there is nothing of the kind, and of a call that would be refused.
+// the call exclusive. It is the error of the tool's Claims, or tells of a panic in Safe or Claims, or of a claim with
+// an empty key; nil if there is nothing of the kind, and of a call that would be refused.
 func ClaimsError(t Tools, c Call) error {
 	p := prepare(t, t.Bind(c.Name), c)
 	_, err := p.planned()

@@ -21,12 +21,12 @@ func (e *TimeoutError) Error() string { return fmt.Sprintf("timed out after %v",
 // Unwrap returns [context.DeadlineExceeded].
 func (e *TimeoutError) Unwrap() error { return context.DeadlineExceeded }
 
-// Submit submits jobs to a lane, as [exec.Lane.Submit] does, and has the lane cancel the call of each [Job] among them, or
-// embedded in one of them, when its deadline passes, wherever it is by then: one that waits leaves the queue and never runs; one that runs is
-// cancelled and waited for, as long as [exec.Drain] says.
+// Submit submits jobs to a lane, as [exec.Lane.Submit] does, and has the lane cancel the call of each [Job] among them,
+// or embedded in one of them, when its deadline passes, wherever it is by then: one that waits leaves the queue and
+// never runs; one that runs is cancelled and waited for, as long as [exec.Drain] says.
 //
-// Jobs that were submitted otherwise have deadlines, too, but nobody looks while they wait in the queue, and a body that
-// ignores its context is waited for without a bound.
+// Jobs that were submitted otherwise have deadlines, too, but nobody looks while they wait in the queue, and a body
+// that ignores its context is waited for without a bound.
 func Submit(l *exec.Lane, jobs ...exec.Job) (int, error) {
 	first, err := l.Submit(jobs...)
 	if err != nil {
@@ -146,15 +146,15 @@ func (c *clock) stop() {
 
 // The methods below are called with mu held.
 
-// rebind takes the bound of what the call's name means now, and reports whether it is another one. It is on no goroutine of
-// the lane: Tools that panic are met there, when the call is classified.
+// rebind takes the bound of what the call's name means now, and reports whether it is another one. It is on no
+// goroutine of the lane: Tools that panic are met there, when the call is classified.
 func (c *clock) rebind(j *Job) bool {
 	b, err := safely(func() (Binding, error) { return j.Tools.Bind(j.Call.Name), nil })
 	return err == nil && c.change(b)
 }
 
-// change takes the bound of the definition that the call has now, unless it is too late for that, and reports whether it
-// is another one.
+// change takes the bound of the definition that the call has now, unless it is too late for that, and reports whether
+// it is another one.
 func (c *clock) change(b Binding) bool {
 	var bound, had time.Duration
 	if b.Definition != nil {

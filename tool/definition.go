@@ -60,19 +60,19 @@ type Spec[In, Out any] struct {
 	Body func(context.Context, In) (Out, error)
 
 	// Render makes what the model is shown of what the body returned, and what goes with it: the Content, Meta and
-	// Contexts of a result, or one that is an error. Its Value is what the body returned, whatever Render puts there. It
-	// is called beside other bodies, and again if a [Reviewer] puts another value in its place. If Out is a Result it
-	// has nothing to do, and is not allowed.
+	// Contexts of a result, or one that is an error. Its Value is what the body returned, whatever Render puts there.
+	// It is called beside other bodies, and again if a [Reviewer] puts another value in its place. If Out is a Result
+	// it has nothing to do, and is not allowed.
 	Render func(Out) Result
 
 	// Timeout bounds a call, from the time at which it was made for its lane: all that it waits for, the answer to a
 	// prompt included, and its body. What is not running by then never runs. 0: no bound. Not below 0.
 	Timeout time.Duration
 
-	// Finalize has the last word on what the model is shown of a call, before it is shortened to its budget: the content
-	// that it returns takes the place of the result's; nil leaves it. It is called exactly once for each call that names
-	// the tool, in the model's order, whatever became of it; not for calls that a failed lane never came to. Its context
-	// is not cancelled. If it fails, nothing of what the tool returned is shown.
+	// Finalize has the last word on what the model is shown of a call, before it is shortened to its budget: the
+	// content that it returns takes the place of the result's; nil leaves it. It is called exactly once for each call
+	// that names the tool, in the model's order, whatever became of it; not for calls that a failed lane never came to.
+	// Its context is not cancelled. If it fails, nothing of what the tool returned is shown.
 	Finalize func(context.Context, *Invocation, Result) ([]Block, error)
 
 	// ConcludesTurn says that a success of this tool is the end of the turn: the result says so when it is committed.
@@ -231,8 +231,8 @@ func (d *Definition) check(r Result) error {
 	return nil
 }
 
-// decoder returns a function that turns JSON which satisfies a schema into a T. It can still fail: an integer may be too
-// large for its field.
+// decoder returns a function that turns JSON which satisfies a schema into a T. It can still fail: an integer may be
+// too large for its field.
 func decoder[T any]() func(raw json.RawMessage) (T, error) {
 	if !dynamic(reflect.TypeFor[T]()) {
 		return func(raw json.RawMessage) (v T, err error) {

@@ -2,9 +2,9 @@ package tool
 
 import "slices"
 
-// Direct is what a model may call of Tools by itself: all but those that only programs may call, as [Spec.ProgramOnly] says.
-// A direct call of one of those is a call of a tool that is not there. A tool that runs a program looks up the program's
-// calls in the Tools inside.
+// Direct is what a model may call of Tools by itself: all but those that only programs may call, as [Spec.ProgramOnly]
+// says. A direct call of one of those is a call of a tool that is not there. A tool that runs a program looks up the
+// program's calls in the Tools inside.
 type Direct struct{ Tools }
 
 // Bind returns what name means now.

@@ -70,7 +70,8 @@ func (p panicking) Bind(name string) tool.Binding {
 	return p.Tools.Bind(name)
 }
 
-// A lookup that panics fails the lane, and nothing else: it is called on the host's goroutine, too, and when a deadline passes.
+// A lookup that panics fails the lane, and nothing else: it is called on the host's goroutine, too, and when a deadline
+// passes.
 func TestT6LookupThatPanicsStaysInTheLane(t *testing.T) {
 	late := free("late", takes(time.Hour))
 	late.Timeout = time.Second

@@ -54,8 +54,8 @@ func (j *Job) dispatch(ctx context.Context) Result {
 	return r
 }
 
-// CodeOf returns the code of the result of a call when it comes to rest: it is for wrappers that count or trace, which are
-// given ctx and get r and err from next. A result that is the tool's own, ok or error, has none.
+// CodeOf returns the code of the result of a call when it comes to rest: it is for wrappers that count or trace, which
+// are given ctx and get r and err from next. A result that is the tool's own, ok or error, has none.
 func CodeOf(ctx context.Context, r Result, err error) Code {
 	if err == nil && ctx.Err() == nil {
 		return ""
@@ -126,7 +126,8 @@ func (c *callContext) checked(r Result) (Result, error) {
 	return r, err
 }
 
-// join returns inner, as a wrapper made it, with the cancel and the values of outer even if inner is not derived from it.
+// join returns inner, as a wrapper made it, with the cancel and the values of outer even if inner is not derived from
+// it.
 func join(inner, outer context.Context) (ctx context.Context, release func()) {
 	ctx, cancel := context.WithCancelCause(inner)
 	stop := context.AfterFunc(outer, func() { cancel(context.Cause(outer)) })

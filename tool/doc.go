@@ -15,9 +15,9 @@
 //
 // # The pipeline
 //
-// A [Pipeline] is what a host puts around its calls: policies, prompts, guards, wrappers, reviewers, budgets, observers.
-// [Pipeline.Run] runs a batch through it. A [Job] is one call for a lane of package exec, for hosts that run a stream of
-// calls or record each of them.
+// A [Pipeline] is what a host puts around its calls: policies, prompts, guards, wrappers, reviewers, budgets,
+// observers. [Pipeline.Run] runs a batch through it. A [Job] is one call for a lane of package exec, for hosts that run
+// a stream of calls or record each of them.
 //
 //	stage      where         what
 //	prepare    in the lane   arguments, policies, prompt, guards
@@ -25,23 +25,23 @@
 //	settled    at once       the result is there; Record, listeners
 //	finalize   in the lane   reviewers, the tool's Finalize, budget; Record, listeners, gates
 //
-// Calls are prepared in the order in which they start, dispatched beside one another, settle in the order in which they are
-// done, and are finalized in the model's order.
+// Calls are prepared in the order in which they start, dispatched beside one another, settle in the order in which they
+// are done, and are finalized in the model's order.
 //
 // # What is promised
 //
 // A call is exclusive, that is, runs alone, unless its tool's Safe returned true for its arguments and its tool's
-// Claims returned usable claims. No Safe, an unknown tool, one that is hidden from this agent, invalid arguments, a panic,
-// an error, a claim with an empty key: each of them makes the call exclusive. Nothing but Safe opts in, and no policy has
-// to do with it: what may run and what may overlap are two questions.
+// Claims returned usable claims. No Safe, an unknown tool, one that is hidden from this agent, invalid arguments, a
+// panic, an error, a claim with an empty key: each of them makes the call exclusive. Nothing but Safe opts in, and no
+// policy has to do with it: what may run and what may overlap are two questions.
 //
-// Arguments are checked before any code of the tool sees them, and before anybody is asked. They must satisfy the tool's
-// schema, and be one JSON text that every reader takes alike: UTF-8, no name twice in an object, no half of a surrogate
-// pair, no number of more than 1000 characters or with an exponent beyond 1000, nested at most 1000 deep. Nothing of them
-// is rounded or replaced, except that a field of a floating-point type holds the nearest number that it can. Empty or
-// blank arguments are {}. Arguments that are wrong are the result of that call alone; its body does not start, and its
-// siblings do not notice. What a tool returns must be one such JSON text, too, and satisfy the schema that the tool
-// declares for it, if it does.
+// Arguments are checked before any code of the tool sees them, and before anybody is asked. They must satisfy the
+// tool's schema, and be one JSON text that every reader takes alike: UTF-8, no name twice in an object, no half of a
+// surrogate pair, no number of more than 1000 characters or with an exponent beyond 1000, nested at most 1000 deep.
+// Nothing of them is rounded or replaced, except that a field of a floating-point type holds the nearest number that it
+// can. Empty or blank arguments are {}. Arguments that are wrong are the result of that call alone; its body does not
+// start, and its siblings do not notice. What a tool returns must be one such JSON text, too, and satisfy the schema
+// that the tool declares for it, if it does.
 //
 // A call that has not started means what its name means when it starts; from its classification on, it keeps that
 // definition to its end, for every stage, whatever becomes of the name.
@@ -53,9 +53,9 @@
 // cancelled, and waited for as long as the lane's drain bound says.
 //
 // Every outcome that is not the tool's own has a [Code], and its text tells the model what happened and whether the
-// effect may have happened. A panic or an error in what is around the body is the outcome of that call. It stops no other
-// call and no lane, and it never opens what it was to keep shut: a policy that fails denies, a reviewer that fails
-// withholds. What observers do when they fail changes nothing.
+// effect may have happened. A panic or an error in what is around the body is the outcome of that call. It stops no
+// other call and no lane, and it never opens what it was to keep shut: a policy that fails denies, a reviewer that
+// fails withholds. What observers do when they fail changes nothing.
 //
 // # Contracts
 //

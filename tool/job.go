@@ -9,23 +9,24 @@ import (
 	"github.com/keywave-go/keywave/plan"
 )
 
-// A Job is one call on its way through an [exec.Lane]: an [exec.Job] and an [exec.Waiter]. Whatever becomes of the call,
-// its stages never fail, but for Record, and leave a result. [Pipeline.NewJobs] makes jobs.
+// A Job is one call on its way through an [exec.Lane]: an [exec.Job] and an [exec.Waiter]. Whatever becomes of the
+// call, its stages never fail, but for Record, and leave a result. [Pipeline.NewJobs] makes jobs.
 //
 // A host that wants to do more embeds a *Job in a type of its own, overrides the stages that it is interested in, and
 // calls the Job's from there.
 type Job struct {
 	Invocation // as of the last Classify, which is the one that the call starts with
 
-	// Result is the outcome. It may be read from Settled on, and is final after Commit or Skip; of a call that was refused
-	// or skipped, it is there from then on. A call that a failed lane never came to keeps the one that it begins with,
-	// which says that. Its slices are not to be modified.
+	// Result is the outcome. It may be read from Settled on, and is final after Commit or Skip; of a call that was
+	// refused or skipped, it is there from then on. A call that a failed lane never came to keeps the one that it
+	// begins with, which says that. Its slices are not to be modified.
 	Result Result
 
-	// Record, if not nil, makes durable what happened before any observer is told of it: Started before anything else is
-	// done in Prepare, Settled and Committed when there is nothing left to do. It is called in the lane, but for Settled
-	// and, unless the pipeline says that a prompt holds the lane, Answered. Its error is that of the stage, and stops the
-	// lane; an answer that it fails to record is none. At Committed it may call Abort, if the call is cancelled only now.
+	// Record, if not nil, makes durable what happened before any observer is told of it: Started before anything else
+	// is done in Prepare, Settled and Committed when there is nothing left to do. It is called in the lane, but for
+	// Settled and, unless the pipeline says that a prompt holds the lane, Answered. Its error is that of the stage, and
+	// stops the lane; an answer that it fails to record is none. At Committed it may call Abort, if the call is
+	// cancelled only now.
 	Record func(ctx context.Context, e Event) error
 
 	prepared prepared
@@ -179,8 +180,8 @@ func (j *Job) Abort(cause error) {
 	}
 }
 
-// Commit makes the result final: reviewers, the tool's Finalize, budget. A Job that was never in a lane can be given its
-// Result, as a log has it, and be committed: nothing is run then.
+// Commit makes the result final: reviewers, the tool's Finalize, budget. A Job that was never in a lane can be given
+// its Result, as a log has it, and be committed: nothing is run then.
 func (j *Job) Commit(ctx context.Context) error {
 	j.finalize(ctx)
 	return j.tell(ctx, Committed, j.Result)

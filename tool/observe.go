@@ -13,7 +13,7 @@ const (
 	Started   Stage = iota // the lane has taken it up: it is prepared, which may refuse it
 	Asked                  // it waits for an answer
 	Answered               // it was answered, or is not going to be
-	Settled                // it was not refused right away, and has a result: its body has come to rest, or will not run
+	Settled                // it was not refused right away, and has a result: its body is at rest, or will not run
 	Committed              // its result is final, and what the model is shown
 )
 
@@ -26,13 +26,13 @@ func (s Stage) String() string {
 }
 
 // An Event is what observers are told. Of every call that is committed or skipped they are told Committed, once and
-// last. The others come before it, each at most once and in their order: Started if the lane took the call up, Asked and
-// Answered if a policy wanted it to be asked about, and Settled.
+// last. The others come before it, each at most once and in their order: Started if the lane took the call up, Asked
+// and Answered if a policy wanted it to be asked about, and Settled.
 type Event struct {
 	*Invocation // whose call it is: as of its start, from Started on
 	Stage       Stage
 	Reason      string // of Asked: the policy's
-	Result      Result // of Answered, why it may not run, if it may not; of Settled, as it came to rest; of Committed, final
+	Result      Result // of Answered, why it may not run, if so; of Settled, as it came to rest; of Committed, final
 }
 
 // A Gate is an observer that the lane waits for. It is told Started and Committed, as they happen, in the lane. What it
@@ -40,8 +40,8 @@ type Event struct {
 type Gate func(ctx context.Context, e Event)
 
 // A Listener is an observer that nobody waits for. It is told what happens, one event after the other, in the order in
-// which it happens, on a goroutine that lives no longer than there is something to tell. What it has not been told yet is
-// kept in memory. A panic in it, or a runtime.Goexit, ends its handling of that event and changes nothing else.
+// which it happens, on a goroutine that lives no longer than there is something to tell. What it has not been told yet
+// is kept in memory. A panic in it, or a runtime.Goexit, ends its handling of that event and changes nothing else.
 //
 // NewListener makes one. It is safe for concurrent use, and may listen to several pipelines.
 type Listener struct {

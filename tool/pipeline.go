@@ -10,9 +10,9 @@ import (
 	"github.com/keywave-go/keywave/plan"
 )
 
-// A Pipeline is what a host puts around the calls of one session. The zero Pipeline adds nothing: a call is checked, run
-// and returned. It may serve any number of lanes at once, one after the other or nested. Its fields are set before its
-// first call and not changed then, and it must not be copied.
+// A Pipeline is what a host puts around the calls of one session. The zero Pipeline adds nothing: a call is checked,
+// run and returned. It may serve any number of lanes at once, one after the other or nested. Its fields are set before
+// its first call and not changed then, and it must not be copied.
 //
 // A call goes through three stages, of which only the middle one overlaps with other calls:
 //
@@ -22,8 +22,8 @@ import (
 //
 // What is called here and panics, or returns an error, is the outcome of that one call, in a way that runs and shows no
 // more than was decided: a policy or guard that fails denies, an approver that fails is not available, a reviewer or a
-// Finalize that fails withholds the result. A failing observer changes nothing. None of them may call runtime.Goexit, and
-// none but a wrapper and an approver may wait for long, because the lane waits for it.
+// Finalize that fails withholds the result. A failing observer changes nothing. None of them may call runtime.Goexit,
+// and none but a wrapper and an approver may wait for long, because the lane waits for it.
 type Pipeline struct {
 	Name string // of the session, for prompts
 
@@ -32,8 +32,8 @@ type Pipeline struct {
 	Guards   []Guard   // the last to be called before the body; each of them must let the call through
 
 	// AskInLane has a call that needs an answer hold the lane until it comes: nothing starts and nothing commits
-	// meanwhile, so that prompts and starts come in one order, the model's where calls start in that. Without it the call
-	// holds up only the calls that its admission orders after it.
+	// meanwhile, so that prompts and starts come in one order, the model's where calls start in that. Without it the
+	// call holds up only the calls that its admission orders after it.
 	AskInLane bool
 
 	Wrappers  []Wrapper  // around each body, the first outermost
@@ -46,8 +46,9 @@ type Pipeline struct {
 	granted sync.Map // of grant: what was allowed for the session
 }
 
-// A Policy is asked whether a call may run: right after its arguments were checked, in the lane, and again right before a
-// prompt for it is shown, on a worker. It must be safe for concurrent use. An error denies the call, in its own words.
+// A Policy is asked whether a call may run: right after its arguments were checked, in the lane, and again right before
+// a prompt for it is shown, on a worker. It must be safe for concurrent use. An error denies the call, in its own
+// words.
 type Policy func(ctx context.Context, c *Invocation) (Verdict, error)
 
 // A Verdict is what a policy says. The zero Verdict denies.
@@ -71,23 +72,23 @@ const (
 )
 
 // A Guard can only say no: it is called last before a call's body may start, after an answer too, so that what it finds
-// is as the body will find it. Its error denies the call, in its words. It is called in the lane, and on a worker after an
-// answer: it must be safe for concurrent use.
+// is as the body will find it. Its error denies the call, in its words. It is called in the lane, and on a worker after
+// an answer: it must be safe for concurrent use.
 type Guard func(ctx context.Context, c *Invocation) error
 
 // A Wrapper runs around the body of a call: it calls next, or does not, or does again, and returns what it returned or
 // something else. Bodies overlap, so a wrapper must be safe for concurrent use, and it must not return before next has.
 //
-// An error is the tool's own. The context that it hands to next may have values and a deadline of its own; the cancel and
-// the values of the call reach the body in any case, and a call that was cancelled is not run.
+// An error is the tool's own. The context that it hands to next may have values and a deadline of its own; the cancel
+// and the values of the call reach the body in any case, and a call that was cancelled is not run.
 type Wrapper func(ctx context.Context, c *Invocation, next Next) (Result, error)
 
 // A Next runs what is inside of a wrapper.
 type Next func(ctx context.Context) (Result, error)
 
-// A Reviewer looks at what a tool returned, in the model's order, before the model does: at its own results, ok or error,
-// and at those that it returned although it was cancelled or its deadline had passed, as r.Code says. It is not asked
-// about calls that did not run, or returned nothing. Its context is not cancelled. An error withholds the result.
+// A Reviewer looks at what a tool returned, in the model's order, before the model does: at its own results, ok or
+// error, and at those that it returned although it was cancelled or its deadline had passed, as r.Code says. It is not
+// asked about calls that did not run, or returned nothing. Its context is not cancelled. An error withholds the result.
 type Reviewer func(ctx context.Context, c *Invocation, r Result) (Review, error)
 
 // A Review is what becomes of a result. The zero Review accepts it.
@@ -95,14 +96,17 @@ type Review struct {
 	// Block, if not empty, withholds the result and its contexts, and is what the model is told instead.
 	Block string
 
-	Value    json.RawMessage // if there is one, it replaces that of a success; it must be what the tool declares, and is rendered anew
-	Content  []Block         // if not nil, it replaces what the model is shown
-	Contexts []Context       // are added to those of the result
+	// Value, if there is one, replaces that of a success. It must be what the tool declares, and is rendered anew.
+	Value json.RawMessage
+
+	Content  []Block   // if not nil, it replaces what the model is shown
+	Contexts []Context // are added to those of the result
 }
 
-// An Invocation is a call and what its name means: what all functions of a [Pipeline] are told. It is not to be modified.
+// An Invocation is a call and what its name means: what all functions of a [Pipeline] are told. It is not to be
+// modified.
 type Invocation struct {
-	Index    int       // its place among the calls that were made with it, from 0: what tells it from calls with the same id
+	Index    int       // its place among the calls that were made with it, from 0: ids need not differ
 	Call     Call      // as the model wrote it
 	Tools    Tools     // where its name is looked up
 	Pipeline *Pipeline // what it goes through
@@ -113,8 +117,9 @@ type Invocation struct {
 	Deadline  time.Time       // when it must have ended; zero: none
 }
 
-// InvocationOf returns the call whose body was given ctx; nil if there is none. A tool that makes calls of its own looks
-// them up in its Tools, so that they reach what the model was shown and nothing else, and puts them through its Pipeline.
+// InvocationOf returns the call whose body was given ctx; nil if there is none. A tool that makes calls of its own
+// looks them up in its Tools, so that they reach what the model was shown and nothing else, and puts them through its
+// Pipeline.
 func InvocationOf(ctx context.Context) *Invocation {
 	c, _ := ctx.Value(callKey{}).(*callContext)
 	if c == nil {
@@ -123,15 +128,16 @@ func InvocationOf(ctx context.Context) *Invocation {
 	return &c.job.Invocation
 }
 
-// NewJob returns a job for a call, which is a batch of its own: see [Pipeline.NewJobs]. Its Index is 0; a host that makes
-// the calls of a stream one by one sets it before it submits them, so that observers can tell them apart.
+// NewJob returns a job for a call, which is a batch of its own: see [Pipeline.NewJobs]. Its Index is 0; a host that
+// makes the calls of a stream one by one sets it before it submits them, so that observers can tell them apart.
 func (p *Pipeline) NewJob(t Tools, c Call) *Job { return p.NewJobs(t, c)[0] }
 
 // NewJobs returns jobs for the calls of one assistant message, which share the budget of a batch. Their deadlines count
 // from now. A host hands them to a lane with [Submit], all of them to the same one.
 //
-// What the name of a call means is looked up in t, in which there is nothing if it is nil, when the call is classified, and that is right before it starts: a tool
-// that was replaced while the call waited is run as it is then, and planned for as it is then.
+// What the name of a call means is looked up in t, in which there is nothing if it is nil, when the call is classified,
+// and that is right before it starts: a tool that was replaced while the call waited is run as it is then, and planned
+// for as it is then.
 func (p *Pipeline) NewJobs(t Tools, calls ...Call) []*Job {
 	if t == nil {
 		t = new(Scope)

@@ -11,8 +11,8 @@ import (
 	"github.com/keywave-go/keywave/tool"
 )
 
-// BenchmarkPipeline puts calls that do nothing through a pipeline, and through exec.Run, turn and turn about in one run:
-// x-exec.Run is the ratio of the times. ns/call and allocs/call are the pipeline's.
+// BenchmarkPipeline puts calls that do nothing through a pipeline, and through exec.Run, turn and turn about in one
+// run: x-exec.Run is the ratio of the times. ns/call and allocs/call are the pipeline's.
 func BenchmarkPipeline(b *testing.B) {
 	const limit = 10
 	r := registry(b, define(b, tool.Spec[struct{}, string]{Name: "t", Safe: safe[struct{}], Body: nothing}))

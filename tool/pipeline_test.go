@@ -298,8 +298,8 @@ func TestT6CancelDuringPolicies(t *testing.T) {
 	}
 }
 
-// Permission and overlap are two questions: what a policy thinks of a tool changes nothing of its plan, and the other way
-// round.
+// Permission and overlap are two questions: what a policy thinks of a tool changes nothing of its plan, and the other
+// way round.
 func TestT3PermissionIsNotOverlap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, policies := range [][]tool.Policy{nil, {verdict(map[string]tool.Verdict{"search": {Action: tool.Allow}})}} {

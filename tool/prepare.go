@@ -109,8 +109,8 @@ func safely[T any](f func() (T, error)) (v T, err error) {
 	return f()
 }
 
-// admit takes a call whose turn it is as far as it can be taken in the lane: it is refused, may run, or, when there is an
-// approval in it then, has yet to be answered. An error is that of Record.
+// admit takes a call whose turn it is as far as it can be taken in the lane: it is refused, may run, or, when there is
+// an approval in it then, has yet to be answered. An error is that of Record.
 func (j *Job) admit(call context.Context, late *TimeoutError) (refusal Result, ok bool, err error) {
 	ctx, stop := j.clock.limit(call)
 	defer stop()

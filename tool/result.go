@@ -19,7 +19,7 @@ type Code string
 const (
 	UnknownTool           Code = "UNKNOWN_TOOL"            // no tool of that name is registered
 	InvalidArgs           Code = "INVALID_ARGS"            // the arguments are not JSON, or not what the tool takes
-	Denied                Code = "DENIED"                  // a policy or guard said no or failed, or its claims were refused: see exec.In
+	Denied                Code = "DENIED"                  // a policy or guard said no, or its claims were refused: see exec.In
 	ApprovalRejected      Code = "APPROVAL_REJECTED"       // whoever was asked said no
 	ApprovalTimeout       Code = "APPROVAL_TIMEOUT"        // nobody answered in time
 	ApprovalCancelled     Code = "APPROVAL_CANCELLED"      // cancelled before there was an answer
@@ -61,7 +61,7 @@ type Result struct {
 	IsError   bool            `json:"isError,omitempty"`   // true with every Code
 	Content   []Block         `json:"content"`             // for the model
 	Value     json.RawMessage `json:"value,omitempty"`     // the same for a program: what the body returned, as JSON
-	Meta      json.RawMessage `json:"meta,omitempty"`      // the tool's own, for whoever shows the call to people: no model sees it
+	Meta      json.RawMessage `json:"meta,omitempty"`      // the tool's own, for whoever shows calls to people: not for models
 	Contexts  []Context       `json:"contexts,omitempty"`  // what else the model is to be told, with its next request
 	Concludes bool            `json:"concludes,omitempty"` // a committed success of a tool that ends the turn: see Spec
 }
@@ -232,8 +232,8 @@ func tidyBlocks(blocks []Block, at string) ([]Block, error) {
 	return out, nil
 }
 
-// tidyJSON checks that raw, if there is any, is one JSON text that every reader takes alike, and returns it without what
-// an encoder would change.
+// tidyJSON checks that raw, if there is any, is one JSON text that every reader takes alike, and returns it without
+// what an encoder would change.
 func tidyJSON(raw json.RawMessage, at string, index ...int) (json.RawMessage, error) {
 	if len(raw) == 0 {
 		return nil, nil

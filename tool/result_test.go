@@ -16,7 +16,8 @@ import (
 
 func unmarshal(data string, v any) error { return json.Unmarshal([]byte(data), v) }
 
-// A result goes into a log and comes back the same, to the byte, whichever way it is encoded, alone or in something else.
+// A result goes into a log and comes back the same, to the byte, whichever way it is encoded, alone or in something
+// else.
 func TestResultsSurviveALog(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		str := rapid.Custom(func(t *rapid.T) string {

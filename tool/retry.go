@@ -34,12 +34,12 @@ type Retry struct {
 	MaxWait  time.Duration // between two attempts; 0: a minute
 }
 
-// WithRetry calls what is inside of it again after a [TransientError], with the same arguments. Waits are drawn from half
-// as long to one and a half times as long as r says, so that those who failed together do not come again together; they
-// end when the call is cancelled.
+// WithRetry calls what is inside of it again after a [TransientError], with the same arguments. Waits are drawn from
+// half as long to one and a half times as long as r says, so that those who failed together do not come again together;
+// they end when the call is cancelled.
 //
-// A call runs under the claims that it was planned with. If its tool declares more by now, since names on disk have come
-// to mean something else, there is no further attempt.
+// A call runs under the claims that it was planned with. If its tool declares more by now, since names on disk have
+// come to mean something else, there is no further attempt.
 func WithRetry(r Retry) Wrapper {
 	if r.Attempts <= 0 {
 		r.Attempts = 3

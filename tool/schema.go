@@ -163,7 +163,8 @@ func (noLoader) Load(url string) (any, error) {
 	return nil, fmt.Errorf("a reference out of the schema, to %s", quoted(url))
 }
 
-// problems checks a value, which is called whole, and returns all that is wrong with it, a line each, in a stable order.
+// problems checks a value, which is called whole, and returns all that is wrong with it, a line each, in a stable
+// order.
 func (s schemas) problems(raw json.RawMessage, whole string) []string {
 	doc := empty
 	if string(raw) != "{}" {

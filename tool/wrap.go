@@ -25,8 +25,8 @@ func WithTimeout(d time.Duration) Wrapper {
 	}
 }
 
-// WithLog logs each call that ran: its name, id, index, duration and, if it did not go well, how it ended; at level Info,
-// and Warn then. Arguments and results are not logged. Inside of [WithRetry] it logs every attempt.
+// WithLog logs each call that ran: its name, id, index, duration and, if it did not go well, how it ended; at level
+// Info, and Warn then. Arguments and results are not logged. Inside of [WithRetry] it logs every attempt.
 func WithLog(l *slog.Logger) Wrapper {
 	return func(ctx context.Context, c *Invocation, next Next) (r Result, err error) {
 		start := time.Now()

@@ -19,10 +19,10 @@ const (
 	errorType = attribute.Key("error.type")
 )
 
-// WithSpan makes a span for each run of a body: an internal one, with gen_ai.operation.name, gen_ai.tool.name and, if the
-// call has an id, gen_ai.tool.call.id. One that did not go well has the status error and an error.type: the [tool.Code] of
-// its result, or tool_error for an error of the tool's own. Neither arguments nor results are part of it, but for the text
-// of an error. Outside of [tool.WithRetry] it is one span for all attempts, inside one for each.
+// WithSpan makes a span for each run of a body: an internal one, with gen_ai.operation.name, gen_ai.tool.name and, if
+// the call has an id, gen_ai.tool.call.id. One that did not go well has the status error and an error.type: the
+// [tool.Code] of its result, or tool_error for an error of the tool's own. Neither arguments nor results are part of
+// it, but for the text of an error. Outside of [tool.WithRetry] it is one span for all attempts, inside one for each.
 func WithSpan(t trace.Tracer) tool.Wrapper {
 	return func(ctx context.Context, c *tool.Invocation, next tool.Next) (r tool.Result, err error) {
 		attrs := make([]attribute.KeyValue, 0, 3)
