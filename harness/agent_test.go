@@ -298,6 +298,7 @@ func TestAgentCancelAnywhere(t *testing.T) {
 				}
 				h.run(t)
 				h.sound(t)
+				assert.Len(t, h.requests, n/2, "no further request, change %d", n)
 				want := harness.EndCancelled
 				if n == 6 { // it is idle
 					want = harness.EndDone

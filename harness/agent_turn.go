@@ -47,7 +47,7 @@ func (t *turn) steps() (TurnEnd, error) {
 		return TurnEnd{}, err
 	}
 	for {
-		if t.stopped() {
+		if t.enter(Asking); t.stopped() {
 			return TurnEnd{Reason: EndCancelled}, nil
 		}
 		m, err := t.ask()
@@ -116,7 +116,6 @@ func contents(contexts []tool.Context) (content []tool.Block) {
 
 // ask asks the model.
 func (t *turn) ask() (AssistantMessage, error) {
-	t.enter(Asking)
 	messages, err := t.scheduler.Session.Messages()
 	if err != nil {
 		return AssistantMessage{}, err
