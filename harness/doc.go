@@ -1,4 +1,8 @@
-// Package harness keeps what an agent does, and can go on from it.
+// Package harness leads agents: it asks a model, runs the calls of its messages, keeps all of it in a log, and can go on
+// from that.
+//
+// An [Agent] leads one session through turns and steps. It asks a [Model], which a host implements, and runs the calls
+// of each message with a [Scheduler], which a host with a loop of its own can use alone.
 //
 // A [Session] is an append-only log of events, and nothing else: the messages that the model is sent
 // ([Session.Messages]), what is open ([Session.State]), the tree of turns, steps and calls with their times ([Turns])
@@ -20,6 +24,35 @@
 //
 // A session refuses, with [ErrOrder], what a log must not say: a result without a call, a second one, one out of the
 // model's order, a step that ends while a call of it is open.
+//
+// # How a step runs
+//
+// The calls of a message go through a lane of package exec, and each through the [tool.Pipeline]. They start when their
+// admission allows it, by waves unless the scheduler says otherwise, and bodies overlap up to its limit. Results are
+// committed in the model's order, and with them the contexts that they bring along, which the next request begins with.
+//
+// That order has its price. A fast result waits for the slow ones before it until the model may see it, though not until
+// it is durable, and stays in memory until the step ends. The limit is a scheduler's own, and claims hold within one
+// step, unless schedulers are given a semaphore and a domain to share.
+//
+// # Cancel
+//
+// [Agent.Cancel], or the end of the agent's context, is recorded before any result that it changes. What it does depends
+// on when it comes:
+//
+//	before a message's calls     none starts, each is recorded as never started: ABORTED_BEFORE_DISPATCH
+//	in a policy or a prompt      neither that call starts nor one that has not started yet
+//	while bodies run             they are cancelled, and waited for as long as the scheduler's Drain says; what was a
+//	                             success becomes ABORTED, with what it returned below a notice; an error of the
+//	                             tool's own stays
+//	while results are committed  those that are recorded stay, and a success that is not yet becomes ABORTED
+//
+// In each case all calls get one result, in the model's order, no further request is made, and contexts of results wait
+// in the log until the agent is told something that wakes it.
+//
+// If something fails that belongs to no call, such as the log, nothing more starts, what runs is cancelled and waited
+// for, and no result is made up: the turn ends with [EndFailed], its calls are left open, and the next turn, or the next
+// agent, begins by closing them as a resume does.
 //
 // # What is promised when
 //
@@ -89,6 +122,9 @@
 //	H2   messages follow from the log alone: equal logs, equal bytes
 //	H3   a cancel is an event, recorded before the results that it changes, and a resume applies it
 //	H4   contexts that results bring along are parked in the order of the commits until a message delivers them
+//	H5   only a success that was committed concludes a turn, and it cancels no sibling
+//	H6   the limit is read once for each group of calls, and a change of it counts from the next
+//	H7   approvals are asked one at a time, each after its policy was read again, and a late answer is refused
 //	H8   a log that ends at any byte can be opened: all whole records are there, and only calls that were started and
 //	     had not settled become INTERRUPTED; to open and resume it again appends nothing
 //	H9   seqs are the order of the file, and a second session is refused
