@@ -320,8 +320,8 @@ func (l *Lane) record(i int, end End) {
 	l.rec.settled(i, end, l.full(), adm)
 }
 
-// stageError names the call and the stage that failed, if it did. It calls err.Error, which is a caller's code: not to be
-// called with mu held.
+// stageError names the call and the stage that failed, if it did. It calls err.Error, which is a caller's code: not to
+// be called with mu held.
 func stageError(i int, stage string, err error) error {
 	if err == nil {
 		return nil

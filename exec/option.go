@@ -33,13 +33,14 @@ type options struct {
 // Limit sets how many bodies may run at once. It must be at least 1. With 1 calls are admitted by [plan.NewSerial],
 // whatever [Admit] says.
 //
-// In a lane with a Domain, a body in which a lane is open lends its place to calls that come back from the wait for their
-// claims, because it may be waiting for what they have; new calls do not get it.
+// In a lane with a Domain, a body in which a lane is open lends its place to calls that come back from the wait for
+// their claims, because it may be waiting for what they have; new calls do not get it.
 func Limit(n int) Option { return func(o *options) { o.limit, o.ask = n, nil } }
 
-// LimitFunc has limit asked how many bodies may run at once, which must be at least 1, at each start that begins a group of
-// calls: a wave, a stretch between barriers, or whatever else is one to an admission that is a [plan.Grouper]; with another
-// admission once, at the first start. So a setting can change while the lane is open, and counts from the next group on.
+// LimitFunc has limit asked how many bodies may run at once, which must be at least 1, at each start that begins a
+// group of calls: a wave, a stretch between barriers, or whatever else is one to an admission that is a [plan.Grouper];
+// with another admission once, at the first start. So a setting can change while the lane is open, and counts from the
+// next group on.
 //
 // An error of limit, a panic, or a number below 1 is a hard error of the lane. It is called in the lane, and must be
 // quick. Other than with [Limit], a limit of 1 changes nothing but how many run. Of the two, the one that is given last
@@ -65,8 +66,8 @@ func Admit(admission func() plan.Admission) Option { return func(o *options) { o
 // lane then stops: calls that have not started are skipped with that error, and bodies that run are let finish,
 // uncancelled.
 //
-// A wait in Await that ignores its cancel is given up in the same way, with a [*NotRunError], and stops nothing. The other
-// stages are always waited for: they must heed their context, as Prepare can, or be quick.
+// A wait in Await that ignores its cancel is given up in the same way, with a [*NotRunError], and stops nothing. The
+// other stages are always waited for: they must heed their context, as Prepare can, or be quick.
 func Drain(d time.Duration) Option { return func(o *options) { o.drain, o.drained = d, true } }
 
 // Record fills t while the calls run. A timeline records one lane at a time, and begins anew with each; while it
@@ -76,15 +77,16 @@ func Record(t *Timeline) Option { return func(o *options) { o.timeline = t } }
 // Name says what the lane is called where calls of other lanes wait for its own.
 func Name(name string) Option { return func(o *options) { o.name = name } }
 
-// In has every call take its claims from d while its body runs, so that it overlaps no call of another lane of d that it
-// conflicts with. A call waits for its claims after its Prepare and its Await and before its permits, on a worker, and
-// does not count against the limit meanwhile.
+// In has every call take its claims from d while its body runs, so that it overlaps no call of another lane of d that
+// it conflicts with. A call waits for its claims after its Prepare and its Await and before its permits, on a worker,
+// and does not count against the limit meanwhile.
 //
-// The lease is in the context of the body. A lane that is made in the body, with that context, takes its claims from the
-// lease, whether it is given In or not; the Domain itself, and any other one, is out of its reach. If calls around it
-// hold claims, its own calls must be covered by them: one that is not is refused before its body, with a [*NotRunError]
-// that wraps an [*UncoveredError]; in [Run] and [Each] that is a hard error, as any other error of the Domain is.
-// A lane that is made in the body with another context knows nothing of that, and can wait for the body for ever.
+// The lease is in the context of the body. A lane that is made in the body, with that context, takes its claims from
+// the lease, whether it is given In or not; the Domain itself, and any other one, is out of its reach. If calls around
+// it hold claims, its own calls must be covered by them: one that is not is refused before its body, with a
+// [*NotRunError] that wraps an [*UncoveredError]; in [Run] and [Each] that is a hard error, as any other error of the
+// Domain is. A lane that is made in the body with another context knows nothing of that, and can wait for the body for
+// ever.
 func In(d Domain) Option { return func(o *options) { o.domain, o.within = d, true } }
 
 // Shared has every call take a permit of sem, in addition to that of the lane, while its body runs: so sem bounds the
@@ -92,8 +94,8 @@ func In(d Domain) Option { return func(o *options) { o.domain, o.within = d, tru
 // unless it is given another one.
 //
 // While such a lane is open, the body around it has no permit of sem, so that lanes nested to any depth cannot use up
-// what they wait for; when the lane has ended, the body takes one again before Wait returns, unless its context is done.
-// A body that opens a lane should therefore do nothing but wait for it.
+// what they wait for; when the lane has ended, the body takes one again before Wait returns, unless its context is
+// done. A body that opens a lane should therefore do nothing but wait for it.
 func Shared(sem *semaphore.Weighted) Option {
 	return func(o *options) { o.shared, o.sharing = sem, true }
 }
