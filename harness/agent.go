@@ -9,18 +9,18 @@ import (
 	"github.com/keywave-go/keywave/tool"
 )
 
-// An Agent leads one session: it asks a model, runs the calls of its message, and asks again with their results, until the
-// turn ends. [NewAgent] makes one. Its methods are safe for concurrent use, also from within tools, but for WhenIdle there.
-// Several agents can work in one process; they share what their schedulers share.
+// An Agent leads one session: it asks a model, runs the calls of its message, and asks again with their results, until
+// the turn ends. [NewAgent] makes one. Its methods are safe for concurrent use, also from within tools, but for
+// WhenIdle there. Several agents can work in one process; they share what their schedulers share.
 //
-// What it is told goes through an inbox. A turn begins with a [Agent.Followup] or a [Agent.Steer] that waits; each Followup
-// begins a turn of its own, in their order. Each step begins with the contexts that results have brought along, then what
-// was steered and injected, and the first of a turn ends with its Followup. All of that becomes user messages in the log
-// when it is delivered, and is in memory before; contexts are in the log from the result on.
+// What it is told goes through an inbox. A turn begins with a [Agent.Followup] or a [Agent.Steer] that waits; each
+// Followup begins a turn of its own, in their order. Each step begins with the contexts that results have brought
+// along, then what was steered and injected, and the first of a turn ends with its Followup. All of that becomes user
+// messages in the log when it is delivered, and is in memory before; contexts are in the log from the result on.
 //
-// A turn ends when the model's message has no calls and nothing was steered meanwhile ([EndDone]), when a result concludes
-// it ([EndConcluded]), at a limit ([EndLimit]), by a cancel ([EndCancelled]) or an error ([EndFailed]). After the last two
-// the agent is idle, and what waits goes on waiting, until it is told something again that wakes it.
+// A turn ends when the model's message has no calls and nothing was steered meanwhile ([EndDone]), when a result
+// concludes it ([EndConcluded]), at a limit ([EndLimit]), by a cancel ([EndCancelled]) or an error ([EndFailed]). After
+// the last two the agent is idle, and what waits goes on waiting, until it is told something again that wakes it.
 //
 // It has no goroutine while it is idle, and nothing to close.
 type Agent struct {
@@ -78,8 +78,8 @@ type Status struct {
 // NewAgent returns an agent for a session that nobody else leads, which it resumes: see [Scheduler.Resume]. It is told
 // nothing yet, and idle.
 //
-// The values of ctx reach all that is called. When ctx is done the turn is cancelled, and the agent is over. An agent that
-// works for a body, with its context, takes claims and permits within what that has; the body must wait for it.
+// The values of ctx reach all that is called. When ctx is done the turn is cancelled, and the agent is over. An agent
+// that works for a body, with its context, takes claims and permits within what that has; the body must wait for it.
 func NewAgent(ctx context.Context, m Model, s *Scheduler) (*Agent, error) {
 	if m == nil || s == nil || s.Session == nil {
 		return nil, errors.New("agent: it needs a model, and a scheduler with a session")
@@ -95,8 +95,8 @@ func (a *Agent) Followup(content ...tool.Block) error {
 	return a.post(letter{content, true}, true)
 }
 
-// Steer has the agent tell the model this with its next request: in the turn that goes on, which does not end before; if
-// none does, in a new one.
+// Steer has the agent tell the model this with its next request: in the turn that goes on, which does not end before;
+// if none does, in a new one.
 func (a *Agent) Steer(content ...tool.Block) error {
 	return a.post(letter{content, true}, false)
 }
@@ -123,12 +123,12 @@ func (a *Agent) post(l letter, later bool) error {
 	return nil
 }
 
-// Cancel ends the turn that goes on, if one does: that is recorded, no further request is made, no call starts, those that
-// run are cancelled with the cause and waited for, and successes without a result by then become [tool.Aborted]. A nil
-// cause is [context.Canceled]. Of several cancels of one turn the first counts.
+// Cancel ends the turn that goes on, if one does: that is recorded, no further request is made, no call starts, those
+// that run are cancelled with the cause and waited for, and successes without a result by then become [tool.Aborted]. A
+// nil cause is [context.Canceled]. Of several cancels of one turn the first counts.
 //
-// With keepInbox what waits goes on waiting, until the agent is told something again that wakes it; without it is thrown
-// away. Contexts of results are kept in any case.
+// With keepInbox what waits goes on waiting, until the agent is told something again that wakes it; without it is
+// thrown away. Contexts of results are kept in any case.
 func (a *Agent) Cancel(cause error, keepInbox bool) {
 	if cause == nil {
 		cause = context.Canceled

@@ -12,8 +12,9 @@ import (
 	"github.com/keywave-go/keywave/tool"
 )
 
-// A Script is a [Model] that says what is written down, for tests and demonstrations: the n-th message of a conversation is
-// its n-th, also when the session is opened again. When it is asked for more than it has, that is an error.
+// A Script is a [Model] that says what is written down, for tests and demonstrations: the n-th message of a
+// conversation is its n-th, also when the session is opened again. When it is asked for more than it has, that is an
+// error.
 type Script []AssistantMessage
 
 // ParseScript reads a script: JSON objects, one after the other or in one array, each a message of the model's.
@@ -21,8 +22,8 @@ type Script []AssistantMessage
 //	{"text": "I look.", "calls": [{"name": "read", "arguments": {"path": "a.txt"}}]}
 //	{"text": "It says alpha."}
 //
-// Each has a text or calls or both, and nothing else. The calls are in keywave's own form, as [tool.ParseCalls] says: their
-// arguments are JSON, or a string that is taken as it is, so that they may also be what no model should write.
+// Each has a text or calls or both, and nothing else. The calls are in keywave's own form, as [tool.ParseCalls] says:
+// their arguments are JSON, or a string that is taken as it is, so that they may also be what no model should write.
 func ParseScript(r io.Reader) (Script, error) {
 	dec := json.NewDecoder(r)
 	var s Script

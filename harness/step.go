@@ -22,13 +22,13 @@ const (
 	DefaultDrain = 5 * time.Second
 )
 
-// A Scheduler runs the calls of a session's assistant messages, and records what becomes of them. [Agent] uses one; a host
-// with a loop of its own can use it alone. Its fields are set before its first use and not changed then, and it must not
-// be copied.
+// A Scheduler runs the calls of a session's assistant messages, and records what becomes of them. [Agent] uses one; a
+// host with a loop of its own can use it alone. Its fields are set before its first use and not changed then, and it
+// must not be copied.
 //
-// A call's body starts when its tool/call is recorded, its outcome is recorded when it settles, and its result when those
-// of all calls before it are. If a record cannot be written, the step fails: nothing more starts, what runs is cancelled
-// and waited for, and nothing is made up.
+// A call's body starts when its tool/call is recorded, its outcome is recorded when it settles, and its result when
+// those of all calls before it are. If a record cannot be written, the step fails: nothing more starts, what runs is
+// cancelled and waited for, and nothing is made up.
 //
 // A fast result waits for slow ones before it, in memory. What a call costs beside its body is three records, at the
 // Durability that is chosen: with [SyncAlways] that is three syncs, of which two hold up other calls.
@@ -65,8 +65,8 @@ type Scheduler struct {
 //
 // When ctx is done, that is recorded, and nothing more starts; what runs is cancelled and waited for. Then Run returns
 // all results, as the cancel left them, together with [context.Cause]. Any other error comes without results: the
-// scheduler has failed, calls are left open, and [Scheduler.Resume] closes them. A call that was given up because it did
-// not stop in time leaves the later calls of the message unstarted, with results that say so; it is no error.
+// scheduler has failed, calls are left open, and [Scheduler.Resume] closes them. A call that was given up because it
+// did not stop in time leaves the later calls of the message unstarted, with results that say so; it is no error.
 //
 // The values of ctx reach all that is called. A Scheduler runs one step at a time.
 func (s *Scheduler) Run(ctx context.Context, m AssistantMessage) ([]tool.Result, error) {
@@ -169,8 +169,8 @@ func (s *Scheduler) leave() {
 
 // CancelCall cancels one call that has no result yet. That is recorded, and then the call is cancelled with the cause:
 // before its start it does not start; its body, if it runs, is waited for; if it has settled already, a success becomes
-// [tool.Aborted]. Its siblings go on. The error, of a call that has its result or was never made, wraps [ErrOrder]; another
-// one says that it could not be recorded, and the call is cancelled all the same.
+// [tool.Aborted]. Its siblings go on. The error, of a call that has its result or was never made, wraps [ErrOrder];
+// another one says that it could not be recorded, and the call is cancelled all the same.
 func (s *Scheduler) CancelCall(p Place, cause error) error {
 	if cause == nil {
 		cause = context.Canceled
@@ -194,8 +194,8 @@ func (s *Scheduler) CancelCall(p Place, cause error) error {
 }
 
 // Resume closes what the log has open, as [Session.Resume] does, and puts the results through the last stages of the
-// pipeline. A session is to be resumed before its first step in this process, and after a Run that failed. The context's
-// values reach the pipeline, its cancel does not. It returns what it appended.
+// pipeline. A session is to be resumed before its first step in this process, and after a Run that failed. The
+// context's values reach the pipeline, its cancel does not. It returns what it appended.
 func (s *Scheduler) Resume(ctx context.Context) ([]Payload, error) {
 	ctx = context.WithoutCancel(ctx)
 	return s.Session.Resume(func(c OpenCall, r tool.Result) tool.Result {

@@ -14,8 +14,9 @@ import (
 	"github.com/keywave-go/keywave/tool"
 )
 
-// BenchmarkStep is the whole way of calls that do nothing through a step of a session: arguments are checked, three events
-// are recorded, the body runs. In memory, with its ratio to exec.Run of as many bodies that do nothing, and over a file.
+// BenchmarkStep is the whole way of calls that do nothing through a step of a session: arguments are checked, three
+// events are recorded, the body runs. In memory, with its ratio to exec.Run of as many bodies that do nothing, and over
+// a file.
 func BenchmarkStep(b *testing.B) {
 	read := free("read", func(ctx) (string, error) { return "done", nil })
 	registry := new(tool.Registry)

@@ -143,8 +143,8 @@ func contexts(name string, d time.Duration) *tool.Definition {
 	})
 }
 
-// TestH4ContextsReachTheNextStep has contexts go with the next request, in the order of the commits, before all else; those
-// that a cancel has parked wait for the next wake, and nothing else makes them messages.
+// TestH4ContextsReachTheNextStep has contexts go with the next request, in the order of the commits, before all else;
+// those that a cancel has parked wait for the next wake, and nothing else makes them messages.
 func TestH4ContextsReachTheNextStep(t *testing.T) {
 	tools := []*tool.Definition{contexts("slow", 2*time.Second), contexts("fast", time.Second)}
 	told := []string{"user: Context from slow: about slow Context from lint: clean", "user: Context from fast: about fast Context from lint: clean"}
@@ -182,8 +182,8 @@ func TestH4ContextsReachTheNextStep(t *testing.T) {
 	})
 }
 
-// TestH5OnlyACommittedSuccessConcludes has a turn end by a success of a concluding tool: its siblings are not cancelled;
-// an error, an aborted success, or one that a reviewer withheld, is none.
+// TestH5OnlyACommittedSuccessConcludes has a turn end by a success of a concluding tool: its siblings are not
+// cancelled; an error, an aborted success, or one that a reviewer withheld, is none.
 func TestH5OnlyACommittedSuccessConcludes(t *testing.T) {
 	fail := false
 	last := tool.Spec[struct{}, string]{
@@ -238,7 +238,8 @@ func TestH5OnlyACommittedSuccessConcludes(t *testing.T) {
 	})
 }
 
-// TestH6LimitIsReadOncePerGroup changes the setting whenever a body starts: what counts is what it was when the group began.
+// TestH6LimitIsReadOncePerGroup changes the setting whenever a body starts: what counts is what it was when the group
+// began.
 func TestH6LimitIsReadOncePerGroup(t *testing.T) {
 	message := call("read", "read", "read", "read", "alone", "read", "read", "read", "read")
 	for name, c := range map[string]struct {
@@ -295,8 +296,9 @@ func TestH6LimitIsReadOncePerGroup(t *testing.T) {
 	})
 }
 
-// TestH7OneApprovalAtATime has two calls ask: the prompts come one after the other, in the order of the starts, the policy
-// is read again before each, the clock of each runs from when it is shown, and a late answer is refused. The log has it.
+// TestH7OneApprovalAtATime has two calls ask: the prompts come one after the other, in the order of the starts, the
+// policy is read again before each, the clock of each runs from when it is shown, and a late answer is refused. The log
+// has it.
 func TestH7OneApprovalAtATime(t *testing.T) {
 	for _, a := range admissions {
 		t.Run(a.name, func(t *testing.T) {
@@ -469,8 +471,8 @@ func TestSchedulerDrain(t *testing.T) {
 	})
 }
 
-// Agents that share a domain and a semaphore keep out of each other's way, and nest to any depth: an agent can be the body
-// of a tool of another one.
+// Agents that share a domain and a semaphore keep out of each other's way, and nest to any depth: an agent can be the
+// body of a tool of another one.
 func TestSchedulersShare(t *testing.T) {
 	t.Run("a domain", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
@@ -566,7 +568,8 @@ func deep(n int) harness.AssistantMessage {
 	return call("sub", "sub", "sub")
 }
 
-// A scheduler works without an agent, under a context that is cancelled; one step at a time, of a message that is recorded.
+// A scheduler works without an agent, under a context that is cancelled; one step at a time, of a message that is
+// recorded.
 func TestSchedulerAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(t, []*tool.Definition{free("slow", takes(3*time.Second)), free("fast", takes(time.Second)), alone("last", takes(0))})

@@ -93,8 +93,9 @@ func (b *faulty) Settle(i int) {
 }
 
 // TestH1FailureOfEachStage has each stage of the lane fail in turn, in the second of three calls, in a way that no
-// pipeline turns into an outcome: the log, the host's functions that end their goroutine, the lookup of tools, the limit,
-// the admission. What has started is drained, nothing is made up, the turn ends in error, and a later turn goes on.
+// pipeline turns into an outcome: the log, the host's functions that end their goroutine, the lookup of tools, the
+// limit, the admission. What has started is drained, nothing is made up, the turn ends in error, and a later turn goes
+// on.
 func TestH1FailureOfEachStage(t *testing.T) {
 	goexit := func() error { runtime.Goexit(); return nil }
 	disk := func() error { return errDisk }
@@ -249,8 +250,8 @@ func TestH1FailureOfEachStage(t *testing.T) {
 	}
 }
 
-// TestH10EveryAppendOfAnAgent has each append of an agent's two turns fail in turn, once. Whatever is lost is lost with an
-// error; no body runs whose call is not in the log; and what is opened again goes on.
+// TestH10EveryAppendOfAnAgent has each append of an agent's two turns fail in turn, once. Whatever is lost is lost with
+// an error; no body runs whose call is not in the log; and what is opened again goes on.
 func TestH10EveryAppendOfAnAgent(t *testing.T) {
 	for n := 1; ; n++ {
 		appends := 0

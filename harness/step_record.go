@@ -178,7 +178,8 @@ func (c *stepCall) started(not bool) ToolCall {
 	return ToolCall{Place: c.place, ID: c.Call.ID, Name: c.Call.Name, Arguments: c.Call.Arguments, NotStarted: not}
 }
 
-// conclude records the result. It looks once more for a cancel: whichever of the two is recorded first, the log says so.
+// conclude records the result. It looks once more for a cancel: whichever of the two is recorded first, the log says
+// so.
 func (c *stepCall) conclude() error {
 	for {
 		by := c.abort()
