@@ -180,6 +180,9 @@ func (w *worker) admit(i int) bool {
 	c.ctx, c.cancel = context.WithCancelCause(l.ctx)
 	w.enter(inPrepare, i)
 	dispatch, err := c.job.Prepare(c.ctx)
+	if dispatch && err == nil {
+		c.gate = gateOf(c.job)
+	}
 	hard := err != nil && c.ctx.Err() == nil
 	if hard {
 		err = stageError(i, "Prepare", err)
@@ -198,6 +201,15 @@ func (w *worker) admit(i int) bool {
 	l.open--
 	l.left(i, EndRefused)
 	return false
+}
+
+// gateOf returns what a job that was prepared has to wait for; nil: nothing.
+func gateOf(j Job) Waiter {
+	gate, ok := j.(Waiter)
+	if sometimes, may := j.(interface{ Waits() bool }); ok && may && !sometimes.Waits() {
+		return nil
+	}
+	return gate
 }
 
 // start tells the admission that a call starts, which it may refuse because of what the call has become.

@@ -86,6 +86,7 @@ type call struct {
 	cancel  context.CancelCauseFunc
 	cause   error // of CancelCall
 	timer   *time.Timer
+	gate    Waiter // nil: it has nothing to wait for
 	outcome Outcome
 }
 

@@ -150,10 +150,8 @@ func (w *worker) settled(i int) {
 func (w *worker) perform(i int) {
 	l, c := w.l, w.l.slots[i].call
 	w.i = i
-	if c != nil {
-		if gate, ok := c.job.(Waiter); ok && !w.await(i, c, gate) {
-			return
-		}
+	if c != nil && c.gate != nil && !w.await(i, c, c.gate) {
+		return
 	}
 	ctx := l.ctx
 	if c != nil {
