@@ -79,7 +79,8 @@ func (j *Job) Prepare(ctx context.Context) (dispatch bool, err error) {
 	return dispatch, nil
 }
 
-// Waits reports, once Prepare has returned true, whether there is anything to wait for in Await.
+// Waits reports, once Prepare has returned true, whether there is anything to wait for in Await, which is not called
+// otherwise. A host that overrides Await overrides Waits, too.
 func (j *Job) Waits() bool { return j.approval != nil }
 
 // Await waits for the answer to the call's prompt, if it has to be asked about.
