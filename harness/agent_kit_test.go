@@ -145,45 +145,69 @@ func (h *host) sound(t require.TestingT) {
 // story is the log in short: an event a line, calls by their number.
 func story(t require.TestingT, s *harness.Session, types ...string) (lines []string) {
 	for _, e := range logOf(t, s) {
-		if len(types) > 0 && !slices.Contains(types, e.Type) {
-			continue
-		}
-		switch p := payload(t, e).(type) {
-		case harness.ToolCall:
-			if p.NotStarted {
-				lines = append(lines, fmt.Sprintf("not started %d", p.Index+1))
-			} else {
-				lines = append(lines, fmt.Sprintf("call %d", p.Index+1))
-			}
-		case harness.ApprovalAsk:
-			lines = append(lines, fmt.Sprintf("ask %d", p.Index+1))
-		case harness.ApprovalAnswer:
-			lines = append(lines, strings.TrimSpace(fmt.Sprintf("answer %d %s", p.Index+1, p.Code)))
-		case harness.ToolSettle:
-			lines = append(lines, strings.TrimSpace(fmt.Sprintf("settle %d %s", p.Index+1, p.Result.Code)))
-		case harness.ToolResult:
-			lines = append(lines, strings.TrimSpace(fmt.Sprintf("result %d %s", p.Index+1, p.Result.Code)))
-		case harness.Cancel:
-			lines = append(lines, "cancel")
-		case harness.TurnEnd:
-			lines = append(lines, "end "+string(p.Reason))
-		case harness.UserMessage:
-			var said []string
-			for _, b := range p.Content {
-				said = append(said, b.Text)
-			}
-			lines = append(lines, "user: "+strings.Join(said, " "))
-		case harness.AssistantMessage:
-			lines = append(lines, "assistant")
+		if l := brief(payload(t, e)); l != "" && (len(types) == 0 || slices.Contains(types, e.Type)) {
+			lines = append(lines, l)
 		}
 	}
 	return lines
+}
+
+// brief is an event in short; empty, if it is of no interest.
+func brief(p harness.Payload) string {
+	switch p := p.(type) {
+	case harness.ToolCall:
+		if p.NotStarted {
+			return fmt.Sprintf("not started %d", p.Index+1)
+		}
+		return fmt.Sprintf("call %d", p.Index+1)
+	case harness.ApprovalAsk:
+		return fmt.Sprintf("ask %d", p.Index+1)
+	case harness.ApprovalAnswer:
+		return strings.TrimSpace(fmt.Sprintf("answer %d %s", p.Index+1, p.Code))
+	case harness.ToolSettle:
+		return strings.TrimSpace(fmt.Sprintf("settle %d %s", p.Index+1, p.Result.Code))
+	case harness.ToolResult:
+		return strings.TrimSpace(fmt.Sprintf("result %d %s", p.Index+1, p.Result.Code))
+	case harness.Cancel:
+		return "cancel"
+	case harness.TurnEnd:
+		return "end " + string(p.Reason)
+	case harness.UserMessage:
+		var said []string
+		for _, b := range p.Content {
+			said = append(said, b.Text)
+		}
+		return "user: " + strings.Join(said, " ")
+	case harness.AssistantMessage:
+		return "assistant"
+	}
+	return ""
 }
 
 // calls is what became of the calls, in the log.
 func (h *host) calls(t require.TestingT) []string {
 	return story(t, h.Session, harness.TypeToolCall, harness.TypeApprovalAsk, harness.TypeApprovalAnswer, harness.TypeToolSettle,
 		harness.TypeToolResult, harness.TypeCancel)
+}
+
+// timed is what became of the calls, a line for each moment at which something did, counted from the first.
+func (h *host) timed(t require.TestingT) (lines []string) {
+	var start, last time.Time
+	for _, e := range logOf(t, h.Session) {
+		switch {
+		case !strings.HasPrefix(e.Type, "tool/"):
+			continue
+		case start.IsZero():
+			start = e.Time
+			fallthrough
+		case e.Time.After(last):
+			lines = append(lines, fmt.Sprintf("%v: %s", e.Time.Sub(start), brief(payload(t, e))))
+		default:
+			lines[len(lines)-1] += ", " + brief(payload(t, e))
+		}
+		last = e.Time
+	}
+	return lines
 }
 
 // encoded are messages as JSON.
