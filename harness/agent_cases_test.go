@@ -10,8 +10,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/keywave-go/keywave/exec"
 	"github.com/keywave-go/keywave/harness"
 	"github.com/keywave-go/keywave/tool"
+	"github.com/keywave-go/keywave/tool/files"
 )
 
 // A cancel leaves one result for each call, in their order: of what was committed the real one, of what ran that it may
@@ -109,4 +111,52 @@ func TestCase_cancel_leak_2(t *testing.T) {
 		assert.NotContains(t, encoded(t, h.requests[len(h.requests)-1].Messages), "late")
 		h.sound(t)
 	})
+}
+
+// A write that was composed from an older read does not erase what another agent wrote since: the session remembers what
+// it has seen, also when it is opened again, and the tool refuses. Keys alone only order the calls.
+func TestCase_lost_update_2(t *testing.T) {
+	for _, remembers := range []bool{true, false} {
+		dir := t.TempDir()
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "a"), []byte("from v1"), 0o600))
+		work, err := files.New(dir)
+		require.NoError(t, err)
+		defer work.Close()
+		do := func(name, arguments string) harness.AssistantMessage {
+			return harness.AssistantMessage{Calls: []tool.Call{{Name: name, Arguments: arguments}}}
+		}
+		domain := exec.NewDomain()
+		agent := func(store *harness.Memory, messages ...harness.AssistantMessage) *host {
+			h := newHost(t, work.Tools())
+			h.store, h.Session, h.Domain = store, open(t, store), domain
+			var seen files.Versions
+			for _, r := range results(t, h.Session) {
+				seen.Note(r.Name, r.Result.Value)
+			}
+			c := t.Context()
+			if remembers {
+				c = files.WithVersions(c, &seen)
+			}
+			h.agent = h.lead(t, c, messages...)
+			return h
+		}
+		one := []harness.AssistantMessage{do("read", `{"path":"a"}`), say("I have read it"), do("write", `{"path":"a","content":"built from v1"}`)}
+		first := agent(new(harness.Memory), one...)
+		first.run(t)
+		agent(new(harness.Memory), do("edit", `{"path":"a","old":"v1","new":"v2"}`)).run(t)
+
+		first = agent(first.store, one...) // in another process, say
+		first.run(t)
+		got := results(t, first.Session)
+		require.Len(t, got, 2)
+		text, err := os.ReadFile(filepath.Join(dir, "a"))
+		require.NoError(t, err)
+		if remembers {
+			assert.True(t, got[1].Result.IsError)
+			assert.Contains(t, got[1].Result.Text(), "changed since it was read")
+			assert.Equal(t, "from v2", string(text))
+		} else {
+			assert.Equal(t, "built from v1", string(text), "nothing else prevents it")
+		}
+	}
 }
