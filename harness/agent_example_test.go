@@ -6,6 +6,7 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/keywave-go/keywave/harness"
 	"github.com/keywave-go/keywave/tool"
@@ -68,4 +69,51 @@ func ExampleAgent() {
 	// Output:
 	// It says: alpha
 	// done
+}
+
+// A model that says what it is told to, for tests and demonstrations; and what a user who is watching sees.
+func ExampleScript() {
+	wait, err := tool.Define(tool.Spec[struct{}, string]{
+		Name: "wait", Description: "Waits for the weather to change.",
+		Body: func(context.Context, struct{}) (string, error) { return "it has stopped raining", nil },
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	var tools tool.Registry
+	if err := tools.Register(wait); err != nil {
+		log.Fatal(err)
+	}
+	script, err := harness.ParseScript(strings.NewReader(`
+		{"text": "I wait. ", "calls": [{"name": "wait"}]}
+		{"text": "Now we can go."}
+	`))
+	if err != nil {
+		log.Fatal(err)
+	}
+	session, err := harness.New(new(harness.Memory))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer session.Close()
+	ctx := context.Background()
+	agent, err := harness.NewAgent(ctx, script, &harness.Scheduler{Session: session, Tools: &tools})
+	if err != nil {
+		log.Fatal(err)
+	}
+	agent.Stream = func(text string) { fmt.Print(text) }
+	agent.Changed = func(s harness.Status) {
+		if s.Phase == harness.Idle {
+			fmt.Printf("\n%s after %d steps\n", s.Last.Reason, s.Step)
+		}
+	}
+	if err := agent.Followup(tool.Block{Text: "Can we go?"}); err != nil {
+		log.Fatal(err)
+	}
+	if err := agent.WhenIdle(ctx); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// I wait. Now we can go.
+	// done after 2 steps
 }
