@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -103,7 +104,7 @@ func parseScriptLine(raw json.RawMessage) (l scriptLine, err error) {
 		return l, err
 	}
 	if len(l.takes) > len(l.message.Calls) {
-		return l, fmt.Errorf("it has times for %d calls, and %s", len(l.takes), count(len(l.message.Calls), "call"))
+		return l, fmt.Errorf("it has times for %s, and %s", count(len(l.takes), "call"), count(len(l.message.Calls), "call"))
 	}
 	return l, nil
 }
@@ -206,23 +207,17 @@ const goOn = "Go on."
 // otherwise than it should or ctx is done, which cancels it.
 func (p *play) perform(ctx context.Context) error {
 	for {
-		l, ok := p.next()
-		var err error
-		switch {
-		case !ok:
-			return nil
-		case l.who == "user":
-			err = p.agent.Followup(tool.Block{Text: l.text})
-		default:
-			if err = p.tell(l); l.who == "inject" && err == nil {
-				continue
+		wake, others, over := p.next()
+		for _, l := range others {
+			if err := p.tell(l); err != nil {
+				return cmp.Or(context.Cause(ctx), err)
 			}
 		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
+		if over {
+			return nil
 		}
-		if err != nil {
-			return err
+		if err := p.tell(wake); err != nil {
+			return cmp.Or(context.Cause(ctx), err)
 		}
 		_ = p.agent.WhenIdle(context.WithoutCancel(ctx))
 		if ctx.Err() != nil {
@@ -238,26 +233,41 @@ func (p *play) perform(ctx context.Context) error {
 	}
 }
 
-// next takes the next line that somebody says. If it is the model's turn, it has to be woken.
-func (p *play) next() (scriptLine, bool) {
+// next takes what is to be said until the model's next line, and of that what begins a turn, which is to be said last: a
+// user's line, or a steer that an earlier run did not come to. If there is none, the model has to be woken.
+func (p *play) next() (wake scriptLine, others []scriptLine, over bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.at == len(p.lines) {
-		return scriptLine{}, false
+	for ; p.at < len(p.lines) && p.lines[p.at].who != model; p.at++ {
+		switch l := p.lines[p.at]; {
+		case wake.who == "user" && l.who == "user": // of a turn of its own, which the script has no answer in
+			return wake, others, false
+		case l.who == "inject":
+			others = append(others, l)
+		case wake.who == "":
+			wake = l
+		case l.who == "user":
+			wake, others = l, append(others, scriptLine{who: "inject", text: wake.text})
+		default:
+			others = append(others, scriptLine{who: "inject", text: l.text})
+		}
 	}
-	l := p.lines[p.at]
-	if l.who == model {
-		return scriptLine{who: "user", text: goOn}, true
+	if wake.who == "" {
+		over = p.at == len(p.lines)
+		wake = scriptLine{who: "user", text: goOn}
 	}
-	p.at++
-	return l, true
+	return wake, others, over
 }
 
 func (p *play) tell(l scriptLine) error {
-	if l.who == "inject" {
-		return p.agent.Inject(tool.Block{Text: l.text})
+	text := tool.Block{Text: l.text}
+	switch l.who {
+	case "user":
+		return p.agent.Followup(text)
+	case "steer":
+		return p.agent.Steer(text)
 	}
-	return p.agent.Steer(tool.Block{Text: l.text})
+	return p.agent.Inject(text)
 }
 
 // Generate implements [harness.Model].

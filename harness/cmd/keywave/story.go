@@ -282,7 +282,7 @@ func (s *story) result(e harness.Event, c *toldCall, r tool.Result) {
 	if r.Code != "" {
 		head += "  " + string(r.Code)
 	}
-	if !c.notStarted && !c.settled.IsZero() {
+	if !c.notStarted && !c.refused && !c.settled.IsZero() {
 		head += "  " + short(c.settled.Sub(latest(c.started, c.answered)))
 	}
 	if r.Concludes {
