@@ -131,24 +131,28 @@ type lead struct {
 	scheduler *harness.Scheduler
 
 	mu      sync.Mutex
-	events  []harness.Event // that are to be told
-	more    chan struct{}   // there are some
-	times   *exec.Timeline  // of the last step
-	started time.Time       // when its calls were about to start
-	of      [2]int          // turn and step of it
+	events  []harness.Event  // that are to be told
+	more    chan struct{}    // there are some
+	running map[[2]int]*runs // by turn and step: what has calls, and is not told to the end
 
 	// Of follow alone.
 	progress  *progress // of the calls that run; nil: none do, or nobody is to see them
-	ends      []atomic.Int32
-	step      [2]int
-	failed    bool // a call has
+	runs      *runs     // they are of it
+	failed    bool      // a call has
 	questions chan question
+}
+
+// Runs are the calls of one step.
+type runs struct {
+	ends  []atomic.Int32 // by call: an ending
+	times exec.Timeline
+	begun time.Time // when they were about to start; zero: they were not
 }
 
 func newLead(h host, b *batch, full, quiet bool) *lead {
 	return &lead{
 		host: h, batch: b, quiet: quiet, story: newStory(h.stdout, h.paint(h.stdout), full),
-		more: make(chan struct{}, 1), questions: make(chan question),
+		more: make(chan struct{}, 1), running: map[[2]int]*runs{}, questions: make(chan question),
 	}
 }
 
@@ -225,9 +229,34 @@ func (l *lead) hear(events []harness.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.events = append(l.events, events...)
+	for _, e := range events {
+		p, _ := e.Payload() // follow says what is wrong
+		switch p := p.(type) {
+		case harness.AssistantMessage:
+			if len(p.Calls) > 0 {
+				l.running[[2]int{p.Turn, p.Step}] = &runs{ends: make([]atomic.Int32, len(p.Calls))}
+			}
+		case harness.ToolSettle:
+			l.end(p.Place, p.Result)
+		case harness.ToolResult:
+			l.end(p.Place, p.Result)
+		}
+	}
 	select {
 	case l.more <- struct{}{}:
 	default:
+	}
+}
+
+// end notes how a call has ended.
+func (l *lead) end(at harness.Place, r tool.Result) {
+	of := l.running[[2]int{at.Turn, at.Step}]
+	switch {
+	case of == nil: // it was made in an earlier run
+	case r.IsError:
+		of.ends[at.Index].Store(endedBadly)
+	default:
+		of.ends[at.Index].Store(endedWell)
 	}
 }
 
@@ -243,8 +272,9 @@ func (l *lead) take() []harness.Event {
 func (l *lead) timeline(turn, step int) *exec.Timeline {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.times, l.started, l.of = new(exec.Timeline), time.Now(), [2]int{turn, step}
-	return l.times
+	of := l.running[[2]int{turn, step}]
+	of.begun = time.Now()
+	return &of.times
 }
 
 // follow has the agent led, and shows what happens until that has ended.
@@ -268,7 +298,7 @@ func (l *lead) follow(ctx context.Context, perform func(context.Context) error) 
 		case <-l.more:
 			l.tell()
 		case <-tick.C:
-			l.show()
+			l.show(false)
 		case q := <-l.questions:
 			l.tell()
 			if lines == nil {
@@ -280,7 +310,7 @@ func (l *lead) follow(ctx context.Context, perform func(context.Context) error) 
 			const told = "interrupted: the running calls are told to stop; once more leaves at once"
 			if l.progress != nil {
 				l.progress.note(told)
-				l.show()
+				l.show(false)
 			} else if !l.quiet {
 				fmt.Fprintln(l.stderr, told)
 			}
@@ -294,10 +324,9 @@ func (l *lead) tell() {
 	if len(events) == 0 {
 		return
 	}
-	if l.progress != nil && l.progress.screen == nil { // what has started or ended comes first
-		l.show()
+	if l.plain() { // what has started or ended comes first
+		l.show(false)
 	}
-	l.clear()
 	for _, e := range events {
 		p, err := e.Payload()
 		if err == nil {
@@ -311,36 +340,33 @@ func (l *lead) tell() {
 			l.watch(m)
 		}
 	}
-	_ = l.story.w.Flush()
-	l.show()
+	if l.story.w.Buffered() > 0 {
+		l.clear()
+		_ = l.story.w.Flush() // the output remembers that it could not be written
+	}
+	l.show(false)
 }
 
 // note looks at an event for what the progress has to know.
 func (l *lead) note(p harness.Payload) {
-	end := func(at harness.Place, r tool.Result) {
-		if [2]int{at.Turn, at.Step} != l.step || at.Index >= len(l.ends) {
-			return
-		}
-		if r.IsError {
-			l.ends[at.Index].Store(endedBadly)
-		} else {
-			l.ends[at.Index].Store(endedWell)
-		}
-	}
 	switch p := p.(type) {
-	case harness.ToolSettle:
-		end(p.Place, p.Result)
 	case harness.ToolResult:
-		end(p.Place, p.Result)
 		l.failed = l.failed || p.Result.IsError
-	case harness.StepEnd, harness.TurnEnd:
+	case harness.StepEnd:
+		l.rest()
+		l.mu.Lock()
+		delete(l.running, [2]int{p.Turn, p.Step})
+		l.mu.Unlock()
+	case harness.TurnEnd:
 		l.rest()
 	}
 }
 
 // watch begins the progress of the calls of a message.
 func (l *lead) watch(m harness.AssistantMessage) {
-	l.step, l.ends = [2]int{m.Turn, m.Step}, make([]atomic.Int32, len(m.Calls))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.runs = l.running[[2]int{m.Turn, m.Step}]
 	if l.quiet {
 		return
 	}
@@ -350,23 +376,37 @@ func (l *lead) watch(m harness.AssistantMessage) {
 	l.progress.still = l.progress.screen != nil // the story says it all
 }
 
-// show shows the progress.
-func (l *lead) show() {
-	l.mu.Lock()
-	times, started, of := l.times, l.started, l.of
-	l.mu.Unlock()
-	if l.progress == nil || times == nil || of != l.step {
+// show shows the progress; when the step is over all that is known of it.
+func (l *lead) show(over bool) {
+	if l.progress == nil {
 		return
 	}
-	if spans := times.Snapshot(); len(spans) == len(l.ends) { // else they are still being submitted
-		l.progress.show([]snapshot{{spans: spans, ends: l.ends, now: time.Since(started)}})
+	l.mu.Lock()
+	begun := l.runs.begun
+	l.mu.Unlock()
+	s := snapshot{spans: l.runs.times.Snapshot(), ends: l.runs.ends, now: time.Since(begun)}
+	if len(s.spans) == len(s.ends) && (over || !l.plain() || s.whole()) { // else they are still being submitted, or settled
+		l.progress.show([]snapshot{s})
 	}
 }
 
+// whole reports whether it is known how each call has ended that has: what made room is to be told before what came in.
+func (s snapshot) whole() bool {
+	for i, span := range s.spans {
+		if _, _, ok := s.ended(i); span.Settled >= 0 && !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// plain reports whether the progress is lines that stay.
+func (l *lead) plain() bool { return l.progress != nil && l.progress.screen == nil }
+
 // rest ends the progress.
 func (l *lead) rest() {
-	if l.progress != nil && l.progress.screen == nil {
-		l.show()
+	if l.plain() {
+		l.show(true)
 	}
 	l.clear()
 	l.progress = nil
