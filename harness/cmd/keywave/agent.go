@@ -15,7 +15,7 @@ import (
 )
 
 type agentCommand struct {
-	Script string `required:"" placeholder:"FILE" help:"What the user and the model say, as JSON: see below; - is the standard input."`
+	Script string `required:"" placeholder:"FILE" help:"What the user and the model say, as JSON: see above; - is the standard input."`
 	dirFlag
 	Log         string `placeholder:"FILE" help:"The log of the session. One that is there already is resumed. Default: none is kept."`
 	Admission   string `aliases:"admit" enum:"waves,first-fit,keyed,rolling,serial" default:"waves" help:"What decides which call may start: ${enum}."`
@@ -43,11 +43,11 @@ again with the results of its calls, until it makes none:
 
 A message of the model may also be one of OpenAI's or Anthropic's, as in a batch for "keywave run". "delayMs" is how long it takes to
 answer, "takesMs" how much longer its calls take. A steer behind a message is told while its calls run, and the model gets it with
-its next request; {"inject": "..."} is the same, but alone no reason for a request.
+its next request; {"inject": "..."} is the same, but alone no reason for one.
 
 Kill it at any time, with kill -9 too, and start it again with the same --log and --script. It says what was open and is closed:
 results that were there are kept, a call that ran is INTERRUPTED, one that did not is ABORTED_BEFORE_DISPATCH. Nothing runs
-again by itself. Then it goes on where the script was.
+again by itself. Then it goes on where the script was; where that is at the model, the user says "Go on.".
 
 Ctrl-C (or SIGTERM, SIGHUP) cancels the turn: no call starts any more, those that run are told to stop, and the results say what
 became of each. A second one leaves at once, as kill -9 does.

@@ -383,6 +383,20 @@ func TestScriptsThatCannotBeRead(t *testing.T) {
 	}
 }
 
+// The script that the help shows is one.
+func TestScriptOfTheHelp(t *testing.T) {
+	var script []string
+	for _, l := range strings.Split(new(agentCommand).Help(), "\n") {
+		if strings.HasPrefix(l, "  ") {
+			script = append(script, l)
+		}
+	}
+	s := newSession(t, strings.Join(script, "\n"))
+	var v invocation
+	assert.Equal(t, exitDone, s.run(t, &v), v.errOut.String())
+	assert.Contains(t, v.out.String(), "  user     Be quick about it.\n  model    It says HELLO.\n")
+}
+
 func FuzzScript(f *testing.F) {
 	f.Add([]byte(slowScript))
 	f.Add([]byte(`[{"content": [{"type": "tool_use", "id": "1", "name": "read", "input": {"a": "<"}}]}]`))

@@ -235,7 +235,7 @@ func (s *story) ofCall(e harness.Event, p harness.Payload) {
 		c := find(p.Place)
 		c.settled, c.failed = e.Time, p.Result.IsError
 		if s.live && p.Place.Index > 0 && s.before(p.Place) {
-			s.say(s.paint.faint, "  ─ "+c.name+"  has settled, and waits for the results before its own")
+			s.say(s.paint.faint, "  ─ "+c.name+"  has settled, and waits for earlier results")
 		}
 	case harness.ToolResult:
 		c := find(p.Place)
@@ -280,7 +280,7 @@ func (s *story) result(e harness.Event, c *toldCall, r tool.Result) {
 	}
 	head := "  " + mark + " " + c.name
 	if r.Code != "" {
-		head += "  " + string(r.Code)
+		head += "  " + clean(string(r.Code))
 	}
 	if !c.notStarted && !c.refused && !c.settled.IsZero() {
 		head += "  " + short(c.settled.Sub(latest(c.started, c.answered)))
@@ -330,7 +330,7 @@ func (c *toldCall) waits(made, committed time.Time) string {
 		what = "for a refusal"
 	}
 	add(c.asked, c.answered, what)
-	add(c.settled, committed, "for the results before it")
+	add(c.settled, committed, "for earlier results")
 	if parts == nil {
 		return ""
 	}
@@ -382,9 +382,9 @@ func (s *story) open() {
 		state := "has not started"
 		switch {
 		case !c.settled.IsZero() && c.failed:
-			state = "has failed, and its result waits"
+			state = "has failed, and its result waits for earlier ones"
 		case !c.settled.IsZero():
-			state = "is done, and its result waits"
+			state = "is done, and its result waits for earlier ones"
 		case !c.asked.IsZero() && c.answered.IsZero():
 			state = "waits for approval"
 		case !c.started.IsZero() && !c.notStarted:
