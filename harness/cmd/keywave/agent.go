@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -191,16 +192,9 @@ func (l *lead) open(path string) error {
 		l.hear(begun)
 		return nil
 	}
-	l.story.w.Reset(io.Discard)
-	for e, err := range session.Events() {
-		if err == nil {
-			err = l.story.tell(e)
-		}
-		if err != nil {
-			return errors.Join(err, session.Close())
-		}
+	if err := l.catchUp(session.Events(), state.Turn); err != nil {
+		return errors.Join(err, session.Close())
 	}
-	l.story.w.Reset(l.stdout)
 	say := func(format string, args ...any) {
 		l.story.say(l.story.paint.bold, clean(fmt.Sprintf(format, args...)))
 	}
@@ -211,6 +205,30 @@ func (l *lead) open(path string) error {
 	if state.InTurn || len(state.Open) > 0 {
 		say("It was stopped in turn %d. What was open is closed, and nothing runs again:", state.Turn)
 	}
+	return nil
+}
+
+// catchUp has the story know what there is of a turn, without telling it.
+func (l *lead) catchUp(events iter.Seq2[harness.Event, error], turn int) error {
+	l.story.w.Reset(io.Discard)
+	defer l.story.w.Reset(l.stdout)
+	there, all := false, uint64(0)
+	for e, err := range events {
+		if err == nil && e.Type == harness.TypeTurnStart {
+			var p harness.Payload
+			p, err = e.Payload()
+			start, _ := p.(harness.TurnStart)
+			there = start.Turn == turn
+		}
+		if err == nil && (there || all == 0) {
+			err = l.story.tell(e)
+		}
+		if err != nil {
+			return err
+		}
+		all++
+	}
+	l.story.events = all
 	return nil
 }
 
