@@ -349,12 +349,11 @@ func TestLogEndsEarly(t *testing.T) {
 
 // turnsWithoutEnd is a log of as many turns as are read. Of each it has two steps of eight calls.
 type turnsWithoutEnd struct {
-	buf    bytes.Buffer
-	pen    *pen
-	turn   int
-	events int
-	most   int    // events; 0: no bound
-	often  func() // is called every so many turns
+	buf   bytes.Buffer
+	pen   *pen
+	turn  int
+	most  int    // events; 0: no bound
+	often func() // is called every so many turns
 }
 
 func (l *turnsWithoutEnd) Read(p []byte) (int, error) {

@@ -22,7 +22,7 @@ import (
 // What the process ends with.
 const (
 	exitDone        = 0
-	exitFailed      = 1   // a call failed, or the demo found a difference
+	exitFailed      = 1   // a call failed, an agent met a limit, or the demo found a difference
 	exitUsage       = 2   // bad usage or input, or the output could not be written
 	exitInterrupted = 130 // ctrl-C, SIGTERM, or SIGHUP of a terminal that was closed
 )
