@@ -132,7 +132,11 @@ func (d *demo) play(ctx context.Context) error {
 	}
 	d.showResults()
 	d.compare()
-	return d.runEncore(ctx)
+	err := d.runEncore(ctx)
+	if errors.Is(err, errInterrupted) {
+		d.say("interrupted")
+	}
+	return err
 }
 
 // copy makes a copy of the tree.
