@@ -454,7 +454,7 @@ func TestNoLogWithoutEnd(t *testing.T) {
 	}
 }
 
-// endless is a file of one byte, again and again.
+// endless is a file of one byte, again and again. It ends, so that a test that fails does so.
 type endless struct {
 	c byte
 	n int
@@ -464,6 +464,8 @@ func (e *endless) Read(p []byte) (int, error) {
 	for i := range p {
 		p[i] = e.c
 	}
-	e.n += len(p)
+	if e.n += len(p); e.n > 16<<20 {
+		return 0, io.EOF
+	}
 	return len(p), nil
 }
