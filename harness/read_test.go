@@ -427,7 +427,9 @@ func TestFollowEndsWithAnError(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				n := 0
 				var last error
-				for e, err := range harness.Follow(t.Context(), path) {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				for e, err := range harness.Follow(ctx, path) {
 					if last = err; e.Seq == 2 {
 						c.then(t, path)
 					}

@@ -209,7 +209,7 @@ func TestLogsWithLittleInThem(t *testing.T) {
 
 // What models and tools say reaches the terminal as text, whatever it is, and does not fill it.
 func TestLogOfHostileTexts(t *testing.T) {
-	evil := "\x1b[2J\x1b]0;owned\a\u202e\u009b31m\x00\r\n\u2028" + strings.Repeat("e\u0301\u0301\u0301", 3000) + strings.Repeat("x", 3<<20)
+	evil := "\x1b[2J\x1b]0;owned\a\u202e\u009b31m\x00\r\n\u2028" + strings.Repeat("e\u0301\u0301\u0301", 3000) + strings.Repeat("x", 200<<10)
 	log := newPen().put(
 		harness.TurnStart{Turn: 1}, harness.StepStart{Turn: 1, Step: 1}, harness.UserMessage{Turn: 1, Step: 1, Content: texts(evil)},
 		harness.AssistantMessage{Turn: 1, Step: 1, Content: texts(evil), Calls: []tool.Call{{ID: evil, Name: evil, Arguments: evil}}},

@@ -167,15 +167,7 @@ func contentText(content []tool.Block) string { return tool.Result{Content: cont
 func (s *story) spoken(who string, style func(string) string, text, after string) {
 	lines := cleanLines(text)
 	if s.most != math.MaxInt {
-		var wrapped []string
-		for _, l := range lines {
-			if cells.StringWidth(l) > s.width-11 {
-				wrapped = append(wrapped, wrap(l, s.width-11)...)
-			} else {
-				wrapped = append(wrapped, l)
-			}
-		}
-		lines = wrapped
+		lines = s.wrapped(lines, s.width-11)
 	}
 	if last := len(lines) - 1; after != "" && last < s.most && cells.StringWidth(lines[last]+after) <= s.width-11 {
 		lines[last] += s.paint.faint(after)
@@ -187,6 +179,18 @@ func (s *story) spoken(who string, style func(string) string, text, after string
 		}
 		_, _ = s.w.WriteString(strings.TrimRight(head+l, " ") + "\n")
 	}
+}
+
+// wrapped breaks lines that are too long. Of one that is longer than all that is shown, the rest is not looked at.
+func (s *story) wrapped(lines []string, width int) (all []string) {
+	for _, l := range lines {
+		if l = clip(l, (s.most+2)*width); cells.StringWidth(l) > width {
+			all = append(all, wrap(l, width)...)
+		} else {
+			all = append(all, l)
+		}
+	}
+	return all
 }
 
 // few are the first lines, and how many more there are.
@@ -299,15 +303,12 @@ func (s *story) result(e harness.Event, c *toldCall, r tool.Result) {
 	_, _ = s.w.WriteString(style(head) + waits + "\n")
 	lines := cleanLines(r.Text())
 	if s.most != math.MaxInt {
-		var cut []string
-		for _, l := range lines {
-			if r.Code != "" { // what it says is prose
-				cut = append(cut, wrap(l, s.width-6)...)
-			} else {
-				cut = append(cut, clip(l, s.width-6))
-			}
+		if r.Code != "" { // what it says is prose
+			lines = s.wrapped(lines, s.width-6)
 		}
-		lines = cut
+		for i, l := range lines {
+			lines[i] = clip(l, s.width-6)
+		}
 	}
 	for _, l := range s.few(lines) {
 		_, _ = s.w.WriteString(strings.TrimRight("      "+l, " ") + "\n")
