@@ -306,8 +306,8 @@ func (s *story) result(e harness.Event, c *toldCall, r tool.Result) {
 		if r.Code != "" { // what it says is prose
 			lines = s.wrapped(lines, s.width-6)
 		}
-		for i, l := range lines {
-			lines[i] = clip(l, s.width-6)
+		for i := range min(len(lines), s.most+1) {
+			lines[i] = clip(lines[i], s.width-6)
 		}
 	}
 	for _, l := range s.few(lines) {
