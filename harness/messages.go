@@ -49,8 +49,7 @@ type CallResult struct {
 // message that made the calls: a message with a call that has no result yet is held back, with all that follows it,
 // until it has. What users say meanwhile comes behind the results. Calls and results are paired by turn, step and
 // index. Of several results of one call, and of several messages of a step whose calls are open, which a [Session] never
-// writes, the first counts. An assistant message with
-// nothing in it is left out, as providers refuse it.
+// writes, the first counts. A message with nothing in it is left out, as providers refuse it.
 type Conversation struct {
 	messages []Message
 	held     []*exchange
@@ -93,7 +92,9 @@ func (c *Conversation) Add(e Event) error {
 		if err != nil {
 			return err
 		}
-		c.say(&exchange{message: Message{Role: RoleUser, Content: m.Content}})
+		if len(m.Content) > 0 {
+			c.say(&exchange{message: Message{Role: RoleUser, Content: m.Content}})
+		}
 	case TypeAssistantMessage:
 		m, err := decode[AssistantMessage](e)
 		if err != nil {
