@@ -89,13 +89,18 @@ func open(store Store, now func() time.Time) (*Session, error) {
 //
 // What an append costs does not depend on how many events there are.
 func (s *Session) Append(d Durability, payloads ...Payload) (first uint64, err error) {
+	return s.appendUnless(d, nil, payloads...)
+}
+
+// appendUnless is Append, unless the log is one at which unless returns an error, which is its own then.
+func (s *Session) appendUnless(d Durability, unless func(*fold) error, payloads ...Payload) (first uint64, err error) {
 	events := make([]Event, len(payloads))
 	for i, p := range payloads {
 		if events[i], err = event(p); err != nil {
 			return 0, err
 		}
 	}
-	return s.append(d, events, nil)
+	return s.append(d, events, unless)
 }
 
 // append appends events, unless the log is one at which unless, if it is not nil, returns an error, which is its own then.
