@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/keywave-go/keywave/plan"
 )
 
@@ -150,7 +152,7 @@ func (w *worker) admit(i int) bool {
 	}
 	c := l.slots[i].call
 	if c == nil {
-		if !l.start(i, l.calls[i]) {
+		if !l.start(i, l.calls[i]) || !w.bound(i, l.calls[i]) {
 			return false
 		}
 		l.slots[i].state = cleared
@@ -171,10 +173,19 @@ func (w *worker) admit(i int) bool {
 		return false
 	}
 	l.slots[i].state = admitting
+	if !w.bound(i, what) {
+		return false
+	}
 	c.what = what
 	c.ctx, c.cancel = context.WithCancelCause(l.ctx)
+	if c.cause != nil { // it was cancelled while the limit was asked for
+		c.cancel(c.cause)
+	}
 	w.enter(inPrepare, i)
 	dispatch, err := c.job.Prepare(c.ctx)
+	if dispatch && err == nil {
+		c.gate = gateOf(c.job)
+	}
 	hard := err != nil && c.ctx.Err() == nil
 	if hard {
 		err = stageError(i, "Prepare", err)
@@ -195,6 +206,15 @@ func (w *worker) admit(i int) bool {
 	return false
 }
 
+// gateOf returns what a job that was prepared has to wait for; nil: nothing.
+func gateOf(j Job) Waiter {
+	gate, ok := j.(Waiter)
+	if sometimes, may := j.(interface{ Waits() bool }); ok && may && !sometimes.Waits() {
+		return nil
+	}
+	return gate
+}
+
 // start tells the admission that a call starts, which it may refuse because of what the call has become.
 func (l *Lane) start(i int, what plan.Call) bool {
 	if !l.adm.Start(i, what) {
@@ -207,6 +227,32 @@ func (l *Lane) start(i int, what plan.Call) bool {
 	l.refused = 0
 	l.active++
 	l.open++
+	return true
+}
+
+// bound asks for the limit, if the call that has just started begins a group. It reports false if that failed the lane.
+func (w *worker) bound(i int, what plan.Call) bool {
+	l := w.l
+	group := 0
+	if g, ok := l.adm.(plan.Grouper); ok && l.ask != nil {
+		group = g.Group()
+	}
+	// While another call is active, which an admission of somebody else's may allow, there are permits out.
+	if l.ask != nil && group != l.group && l.active == 1 {
+		w.enter(inLimit, i)
+		n, err := l.ask()
+		if err == nil && n < 1 {
+			err = fmt.Errorf("%w: limit %d: at least one call must be able to run", ErrOption, n)
+		}
+		w.leave()
+		if err != nil {
+			l.fail(err)
+			return false
+		}
+		if l.group = group; l.limit != n {
+			l.limit, l.sem = n, semaphore.NewWeighted(int64(n))
+		}
+	}
 	if l.rec != nil {
 		l.rec.admitted(i, what, l.full(), l.adm)
 	}
@@ -289,8 +335,8 @@ func (l *Lane) record(i int, end End) {
 	l.rec.settled(i, end, l.full(), adm)
 }
 
-// stageError names the call and the stage that failed, if it did. It calls err.Error, which is a caller's code: not to be
-// called with mu held.
+// stageError names the call and the stage that failed, if it did. It calls err.Error, which is a caller's code: not to
+// be called with mu held.
 func stageError(i int, stage string, err error) error {
 	if err == nil {
 		return nil

@@ -54,6 +54,9 @@ type Job interface {
 // admission orders after it. Await must return when ctx is done; with [Drain] it may be given up like a Run, and shares
 // as little with Settled and Commit. False: there is no Run, but still one Settled, with a [*NotRunError], and one
 // Commit.
+//
+// A Waiter that waits only sometimes also has a method Waits() bool. It is called in the lane, right after Prepare has
+// returned true; if it returns false there is no Await, and the call goes on as that of any other Job.
 type Waiter interface {
 	Await(ctx context.Context) (run bool)
 }

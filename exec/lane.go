@@ -18,9 +18,10 @@ import (
 type Lane struct {
 	ctx    context.Context // of the bodies: the caller's, cancelled with the cause
 	cancel context.CancelCauseFunc
-	calm   context.Context // the caller's values without its cancel
-	limit  int
-	drain  time.Duration // 0: no bound
+	calm   context.Context     // the caller's values without its cancel
+	limit  int                 // changes only when nothing is active
+	ask    func() (int, error) // for the limit; nil: it does not change
+	drain  time.Duration       // 0: no bound
 	sem    *semaphore.Weighted
 	name   string
 	root   Domain              // nil: none
@@ -40,6 +41,7 @@ type Lane struct {
 
 	mu      sync.Mutex // short: no caller's code but the admission runs under it
 	adm     plan.Admission
+	group   int       // of adm, that the limit was asked for; below 0: it was not
 	rec     *Timeline // nil: not asked for
 	slots   []slot
 	known   int   // how many of slots the admission has been given
@@ -84,6 +86,7 @@ type call struct {
 	cancel  context.CancelCauseFunc
 	cause   error // of CancelCall
 	timer   *time.Timer
+	gate    Waiter // nil: it has nothing to wait for
 	outcome Outcome
 }
 
@@ -134,6 +137,8 @@ func newLane(ctx context.Context, o options) (*Lane, error) {
 		adm:   adm,
 		rec:   o.timeline,
 		name:  o.name,
+		ask:   o.ask,
+		group: -1,
 	}
 	l.ctx, l.cancel = context.WithCancelCause(ctx) // may panic, and the timeline must not be taken then
 	if err := l.nest(o); err != nil {

@@ -18,6 +18,7 @@ type Option func(*options)
 
 type options struct {
 	limit    int
+	ask      func() (int, error) // for the limit; nil: it is as given
 	admit    func() plan.Admission
 	drain    time.Duration
 	drained  bool
@@ -34,7 +35,23 @@ type options struct {
 //
 // In a lane with a Domain, while a body waits for a lane of its own, a call that has just got its claims may run in its
 // place: the nested lane may be waiting for these. No new call is admitted for that.
-func Limit(n int) Option { return func(o *options) { o.limit = n } }
+func Limit(n int) Option { return func(o *options) { o.limit, o.ask = n, nil } }
+
+// LimitFunc has limit asked how many bodies may run at once, which must be at least 1, at each start that begins a
+// group of calls: a wave, a stretch between barriers, or whatever else is one to an admission that is a [plan.Grouper];
+// with another admission once, at the first start. So a setting can change while the lane is open, and counts from the
+// next group on.
+//
+// An error of limit, a panic, or a number below 1 is a hard error of the lane. It is called in the lane, and must be
+// quick. Other than with [Limit], a limit of 1 changes nothing but how many run. Of the two, the one that is given last
+// counts.
+func LimitFunc(limit func() (int, error)) Option {
+	return func(o *options) {
+		if o.limit, o.ask = 1, limit; limit == nil {
+			o.limit = 0
+		}
+	}
+}
 
 // Admit sets what says which call may start: one of [plan.NewWaves], which is the default, [plan.NewFirstFit],
 // [plan.NewKeyed], [plan.NewRolling] and [plan.NewSerial], or one's own. It is called once for every lane.
@@ -49,8 +66,8 @@ func Admit(admission func() plan.Admission) Option { return func(o *options) { o
 // lane then stops: calls that have not started are skipped with that error, and bodies that run are let finish,
 // uncancelled.
 //
-// A wait in Await that ignores its cancel is given up in the same way, with a [*NotRunError], and stops nothing. The other
-// stages are always waited for: they must heed their context, as Prepare can, or be quick.
+// A wait in Await that ignores its cancel is given up in the same way, with a [*NotRunError], and stops nothing. The
+// other stages are always waited for: they must heed their context, as Prepare can, or be quick.
 func Drain(d time.Duration) Option { return func(o *options) { o.drain, o.drained = d, true } }
 
 // Record fills t while the calls run. A timeline records one lane at a time, and begins anew with each; while it
@@ -67,7 +84,7 @@ func Name(name string) Option { return func(o *options) { o.name = name } }
 // A call waits for its claims after its Prepare and its Await and before its permits, on a worker, and does not count
 // against the limit meanwhile; while it waits for a permit, it has its claims already. What it claims is what it claimed
 // when it started. If its claims are keys of files, names can come to mean other files while it waits: a body that minds
-// must look again.
+// must look again, as calls of package tool do.
 //
 // The lease is in the context of the body. A lane that is made in the body, with that context, takes its claims from the
 // lease, whether it is given In or not; any other Domain than d is an [ErrOption] then. If calls around it have claims,
@@ -112,7 +129,7 @@ func choose(opts []Option) (options, error) {
 	case o.drained && o.drain <= 0:
 		return o, fmt.Errorf("%w: drain %v: must be above 0; leave it out to wait without a bound", ErrOption, o.drain)
 	}
-	if o.limit == 1 {
+	if o.limit == 1 && o.ask == nil {
 		o.admit = plan.NewSerial
 	}
 	return o, nil

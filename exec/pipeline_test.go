@@ -240,6 +240,38 @@ func TestLaneAwaitHoldsUpNothingElse(t *testing.T) {
 	})
 }
 
+// sometimes is a gate that has to wait only if it says so, which it is asked after Prepare.
+type sometimes struct {
+	gate
+	waits func() bool
+}
+
+func (s sometimes) Waits() bool { return s.waits() }
+
+func TestLaneAwaitsOnlyWhatWaits(t *testing.T) {
+	j := newJournal()
+	js := j.stubs(free, free)
+	var all []exec.Job
+	for i, s := range js {
+		waits := false
+		s.prepare = func(context.Context) (bool, error) { waits = i == 1; return true, nil }
+		all = append(all, sometimes{gate{s, func(context.Context) bool { return true }}, func() bool { return waits }})
+	}
+	l := lane(t, t.Context())
+	submit(t, l, all...)
+	require.NoError(t, finish(l))
+	for i, await := range []int{0, 1} {
+		var n int
+		for _, e := range j.all() {
+			if e.call == i && e.stage == "await" {
+				n++
+			}
+		}
+		assert.Equal(t, await, n, "call %d", i)
+	}
+	assert.Len(t, j.of("run"), 2)
+}
+
 // A call is classified again right before its start; what it has become counts.
 func TestLaneClassifiesAgain(t *testing.T) {
 	for _, a := range admissions {

@@ -35,6 +35,7 @@ const (
 	inSkip
 	inBody // of Run and Each
 	inEach
+	inLimit
 	inRelease
 	inAbandon
 )
@@ -42,7 +43,7 @@ const (
 var codes = [...]string{
 	inLane: "admission", inClassify: "Classify", inPrepare: "Prepare", inAwait: "Await", inRun: "Run",
 	inSettled: "Settled", inCommit: "Commit", inSkip: "Skip", inBody: "body", inEach: "commit",
-	inAcquire: "domain: Acquire", inRelease: "lease: Release", inAbandon: "lease: Abandon",
+	inLimit: "LimitFunc", inAcquire: "domain: Acquire", inRelease: "lease: Release", inAbandon: "lease: Abandon",
 }
 
 // work is the life of a worker; woken says that wanted asked for it.
@@ -149,10 +150,8 @@ func (w *worker) settled(i int) {
 func (w *worker) perform(i int) {
 	l, c := w.l, w.l.slots[i].call
 	w.i = i
-	if c != nil {
-		if gate, ok := c.job.(Waiter); ok && !w.await(i, c, gate) {
-			return
-		}
+	if c != nil && c.gate != nil && !w.await(i, c, c.gate) {
+		return
 	}
 	ctx := l.ctx
 	if c != nil {
@@ -177,6 +176,9 @@ func (w *worker) perform(i int) {
 	}
 	if w.hold != nil {
 		w.hold.permit.held = true
+		if l.domain != nil && w.hold.own != l.sem { // the limit may have changed since it was used or made
+			w.hold.own = l.sem
+		}
 		if l.drain > 0 {
 			l.slots[i].hold = w.hold
 		}

@@ -42,6 +42,15 @@ type Grower interface {
 	Grow(calls, claims int)
 }
 
+// A Grouper is an Admission whose calls start in groups: no call of a group starts before those of all earlier groups
+// have settled. Of the admissions of this package these are those of NewWaves and NewFirstFit, whose groups are the
+// waves, and that of NewRolling, whose groups are the stretches between barriers, and each barrier. Who bounds how many
+// calls run at once can so change the bound between two groups, when nothing runs.
+type Grouper interface {
+	// Group returns the number of the group of the call that has started last. It grows from group to group.
+	Group() int
+}
+
 // A BlockKind is a reason to wait.
 type BlockKind uint8
 

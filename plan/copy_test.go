@@ -15,7 +15,7 @@ func CopyAdmission(dst, src Admission) bool {
 		if s, ok := src.(*rolling); ok {
 			d.ledger.become(&s.ledger)
 			d.barriers.become(&s.barriers)
-			d.cursor = s.cursor
+			d.cursor, d.group, d.alone = s.cursor, s.group, s.alone
 			return true
 		}
 	case *waves:

@@ -12,7 +12,7 @@ func CloneAdmission(a Admission) Admission {
 	case *serial:
 		return &serial{a.ledger.clone()}
 	case *rolling:
-		return &rolling{a.ledger.clone(), a.cursor, a.barriers.clone()}
+		return &rolling{a.ledger.clone(), a.cursor, a.barriers.clone(), a.group, a.alone}
 	case *waves:
 		c := *a
 		c.ledger, c.placer, c.ready = a.ledger.clone(), a.placer.clone(), a.ready.clone()

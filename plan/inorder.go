@@ -45,6 +45,8 @@ type rolling struct {
 	ledger
 	cursor   int    // every call below it has started or was skipped
 	barriers bitset // the uncommitted ones
+	group    int    // of the call that started last
+	alone    bool   // that call is a barrier
 }
 
 // barrier reports whether the rolling pool runs c alone.
@@ -97,9 +99,15 @@ func (r *rolling) Start(i int, c Call) bool {
 		return false
 	}
 	r.start(i)
+	if is := r.barriers.has(i); is || r.alone {
+		r.group, r.alone = r.group+1, is
+	}
 	r.advance()
 	return true
 }
+
+// Group implements [Grouper].
+func (r *rolling) Group() int { return r.group }
 
 func (r *rolling) advance() {
 	for r.cursor < len(r.calls) && r.calls[r.cursor].state != waiting {

@@ -182,6 +182,9 @@ func (w *waves) Start(i int, c Call) bool {
 	return true
 }
 
+// Group implements [Grouper].
+func (w *waves) Group() int { return w.cur }
+
 func (w *waves) Settle(i int) {
 	if !w.settle(i) {
 		return

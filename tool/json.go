@@ -118,20 +118,15 @@ func (s *scanner) value() *jsonError {
 	}
 	switch c := s.data[s.pos]; {
 	case c == '{':
-		var seen map[string]bool
+		var seen names
 		return s.object(func(name []byte, at int) *jsonError {
 			if s.exact {
-				key, err := unquote(name, at)
-				if err != nil {
+				if err := surrogates(name, at); err != nil {
 					return err
 				}
-				if seen[key] {
-					return &jsonError{offset: at, what: "the name " + quoted(key) + " comes twice"}
+				if key := plain(name); !seen.add(key) {
+					return &jsonError{offset: at, what: "the name " + quoted(string(key)) + " comes twice"}
 				}
-				if seen == nil {
-					seen = make(map[string]bool)
-				}
-				seen[key] = true
 			}
 			return s.value()
 		})
@@ -154,6 +149,38 @@ func (s *scanner) value() *jsonError {
 		}
 	}
 	return s.fail("unexpected %s, want a value", s.here())
+}
+
+// names are those of an object so far: few of them are kept without memory of their own.
+type names struct {
+	few  [8][]byte
+	n    int // of few
+	many map[string]bool
+}
+
+// add adds a name, and reports whether it is a new one.
+func (s *names) add(name []byte) bool {
+	if s.many == nil {
+		for _, other := range s.few[:s.n] {
+			if bytes.Equal(other, name) {
+				return false
+			}
+		}
+		if s.n < len(s.few) {
+			s.few[s.n] = name
+			s.n++
+			return true
+		}
+		s.many = make(map[string]bool)
+		for _, other := range s.few {
+			s.many[string(other)] = true
+		}
+	}
+	if s.many[string(name)] {
+		return false
+	}
+	s.many[string(name)] = true
+	return true
 }
 
 // object steps over an object; member is called with each name, still quoted, and where it begins, and steps over the
@@ -379,12 +406,21 @@ func decoded(quoted []byte) string {
 	return name
 }
 
+// plain is decoded for who only looks at it.
+func plain(quoted []byte) []byte {
+	if bytes.IndexByte(quoted, '\\') < 0 {
+		return quoted[1 : len(quoted)-1]
+	}
+	return []byte(decoded(quoted))
+}
+
 // Bounds, in bytes, of what is repeated to the model.
 const (
 	maxProblem  = 300
 	maxProblems = 8
 	maxEcho     = 300
 	maxNames    = 40
+	maxReason   = 4096 // what a host, or a person, says
 )
 
 // bounded cuts s to about n bytes, between characters, and says how much is missing. What is not UTF-8 is replaced.

@@ -141,7 +141,7 @@ func TestT6TheToolsOwnResults(t *testing.T) {
 		"error":                          {func(ctx, struct{}) (string, error) { return "", errors.New("no match\xff") }, errorResult("", "no match\uFFFD")},
 		"cancel of a context of its own": {sub, errorResult("", "the inner search: context canceled")},
 		"deadline of its own": {func(ctx, struct{}) (string, error) { return "", context.DeadlineExceeded },
-			errorResult("", "context deadline exceeded")},
+			tool.Result{IsError: true, ErrorName: "context.deadlineExceededError", Content: []tool.Block{{Text: "context deadline exceeded"}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := registry(t, define(t, tool.Spec[struct{}, string]{Name: "t", Body: c.body}))
@@ -165,17 +165,17 @@ func TestT6BodiesThatEndWrongly(t *testing.T) {
 		"t ran, but its result cannot be shown: json: unsupported value: NaN":    func(ctx, struct{}) (any, error) { return math.NaN(), nil },
 		"t ran, but its result cannot be shown: json: unsupported type: chan":    func(ctx, struct{}) (any, error) { return make(chan int), nil },
 		"t ran, but its result cannot be shown: json: error calling MarshalJSON": func(ctx, struct{}) (any, error) { return json.RawMessage(`{`), nil },
-		"t ran, but its result cannot be shown: the value of its result is not": func(ctx, struct{}) (any, error) {
+		"t ran, but its result cannot be shown: /value: it is not JSON: byte 1: unexpected": func(ctx, struct{}) (any, error) {
 			return tool.Result{Value: json.RawMessage(`{`)}, nil
 		},
-		"t ran, but its result cannot be shown: it is not UTF-8": func(ctx, struct{}) (any, error) { return json.RawMessage("\"\xff\""), nil },
-		"t ran, but its result cannot be shown: the value of its result is not JSON.": func(ctx, struct{}) (any, error) {
+		"t ran, but its result cannot be shown: /value: it is not JSON: byte 1: byte 0xff is not UTF-8. ": func(ctx, struct{}) (any, error) { return json.RawMessage("\"\xff\""), nil },
+		"t ran, but its result cannot be shown: /value: it is not JSON: byte 1: byte 0xff is not UTF-8": func(ctx, struct{}) (any, error) {
 			return tool.Result{Value: json.RawMessage("\"\xff\"")}, nil
 		},
-		"t ran, but its result cannot be shown: block 1 of its result is not": func(ctx, struct{}) (any, error) {
+		"t ran, but its result cannot be shown: /content/0/json: it is not JSON: byte 1: byte 0xff": func(ctx, struct{}) (any, error) {
 			return tool.Result{Content: []tool.Block{{JSON: json.RawMessage("\"\xff\"")}}}, nil
 		},
-		"t ran, but its result cannot be shown: block 2 of its result is not": func(ctx, struct{}) (any, error) {
+		"t ran, but its result cannot be shown: /content/1/json: it is not JSON: byte 1: unexpected": func(ctx, struct{}) (any, error) {
 			return tool.Result{Content: []tool.Block{{}, {JSON: json.RawMessage(`{`)}}}, nil
 		},
 	} {
@@ -308,6 +308,7 @@ func TestT6Codes(t *testing.T) {
 		{tool.Interrupted, "INTERRUPTED", true},
 		{tool.Panic, "PANIC", true},
 		{tool.InvalidToolOutput, "INVALID_TOOL_OUTPUT", true},
+		{tool.Blocked, "BLOCKED", true},
 		{tool.CodeRunFailed, "CODE_RUN_FAILED", true},
 		{"", "", true},
 		{"NOT_YET_KNOWN", "NOT_YET_KNOWN", true}, // what is not known must not be repeated blindly
@@ -339,7 +340,7 @@ func TestRunBrokenAdmission(t *testing.T) {
 	require.ErrorIs(t, err, exec.ErrAdmission)
 	require.Len(t, results, 2)
 	for _, got := range results {
-		assert.Equal(t, errorResult(tool.AbortedBeforeDispatch, "The dispatch of t produced no result: it was not run."), got)
+		assert.Equal(t, errorResult(tool.AbortedBeforeDispatch, "The dispatch of the call produced no result: it was not run."), got)
 	}
 }
 

@@ -3,189 +3,181 @@ package tool
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"slices"
-	"strings"
+	"sync"
+	"time"
 
+	"github.com/keywave-go/keywave/exec"
 	"github.com/keywave-go/keywave/plan"
 )
 
+// A Pipeline is what a host puts around the calls of one session. The zero Pipeline adds nothing: a call is checked,
+// run and returned. It may serve any number of lanes at once, one after the other or nested. Its fields are set before
+// its first call and not changed then, and it must not be copied.
+//
 // A call goes through three stages, of which only the middle one overlaps with other calls:
 //
-//	prepare   what the name means now; arguments: there, JSON, valid
-//	dispatch  the body, and whether what it returned can be passed on
-//	finalize  the result in its final form
+//	prepare   in the order of the starts: arguments, policies, prompt, guards
+//	dispatch  beside other bodies: wrappers, body, check of what it returned
+//	finalize  in the model's order: reviewers, the tool's Finalize, budget, observers
 //
-// A prepared call also answers for its classification, so that what is planned is what runs.
+// What is called here and panics, or returns an error, is the outcome of that one call, in a way that runs and shows no
+// more than was decided: a policy or guard that fails denies, an approver that fails is not available, a reviewer or a
+// Finalize that fails withholds the result. A failing observer changes nothing. None of them may call runtime.Goexit,
+// and none but a wrapper and an approver may wait for long, because the lane waits for it.
+type Pipeline struct {
+	Name string // of the session, for prompts
 
-// A prepared call has been through the first stage.
-type prepared struct {
-	tool    *Definition
-	raw     json.RawMessage
-	body    body   // nil: refused
-	refusal Result // why it is not to run
+	Policies []Policy  // the strictest verdict counts; none: every call is allowed
+	Prompter *Prompter // asks about calls that a policy wants to be asked about; nil: there is nobody to ask
+	Guards   []Guard   // the last to be called before the body; each of them must let the call through
+
+	// AskInLane has a call that needs an answer hold the lane until it comes: nothing starts and nothing commits
+	// meanwhile, so that prompts and starts come in one order, the model's where calls start in that. Without it the
+	// call holds up only the calls that its admission orders after it.
+	AskInLane bool
+
+	Wrappers  []Wrapper  // around each body, the first outermost
+	Reviewers []Reviewer // of what a tool returned, one after the other
+	Budget    Budget     // how much of the results the model is shown
+
+	Gates     []Gate      // observers that the lane waits for
+	Listeners []*Listener // observers that nobody waits for
+
+	granted sync.Map // of grant: what was allowed for the session
 }
 
-// prepare is the first stage, for what the name of the call means by b.
-func prepare(r *Registry, b Binding, c Call) (p prepared) {
-	p.tool = b.Definition
-	if p.tool == nil {
-		p.refusal = unknownTool(r, c)
-		return p
-	}
-	p.raw = json.RawMessage(c.Arguments)
-	if strings.TrimSpace(c.Arguments) == "" {
-		p.raw = json.RawMessage("{}")
-	}
-	problems := p.accept()
-	if len(problems) > 0 {
-		p.body, p.refusal = nil, invalidArguments(c, problems)
-	}
-	return p
+// A Policy is asked whether a call may run: right after its arguments were checked, in the lane, and again right before
+// a prompt for it is shown, on a worker. It must be safe for concurrent use. An error denies the call, in its own
+// words.
+type Policy func(ctx context.Context, c *Invocation) (Verdict, error)
+
+// A Verdict is what a policy says. The zero Verdict denies.
+type Verdict struct {
+	Action Action
+	Reason string // for the model if the call is denied, for the prompt if it is asked about
+
+	// Grant names what an answer that allows the call for the session would allow, such as a command and its
+	// subcommand, beside the tool: calls of the same definition that are asked about with the same Grant are not asked
+	// about again.
+	Grant string
 }
 
-// accept makes the body ready to run with the arguments, or returns what is wrong with them.
-func (p *prepared) accept() (problems []string) {
-	defer func() {
-		if v := recover(); v != nil { // an UnmarshalJSON of the tool's
-			problems = []string{bounded(fmt.Sprintf("reading them panicked: %v", v), maxProblem)}
-		}
-	}()
-	if err := checkJSON(p.raw); err != nil {
-		return []string{err.Error()}
+// An Action is what is to be done with a call.
+type Action uint8
+
+const (
+	Deny Action = iota
+	Ask
+	Allow
+)
+
+// A Guard can only say no: it is called last before a call's body may start, after an answer too, so that what it finds
+// is as the body will find it. Its error denies the call, in its words. It is called in the lane, and on a worker after
+// an answer: it must be safe for concurrent use.
+type Guard func(ctx context.Context, c *Invocation) error
+
+// A Wrapper runs around the body of a call: it calls next, or does not, or does again, and returns what it returned or
+// something else. Bodies overlap, so a wrapper must be safe for concurrent use, and it must not return before next has.
+//
+// An error is the tool's own. The context that it hands to next may have values and a deadline of its own; the cancel
+// and the values of the call reach the body in any case, and a call that was cancelled is not run.
+type Wrapper func(ctx context.Context, c *Invocation, next Next) (Result, error)
+
+// A Next runs what is inside of a wrapper.
+type Next func(ctx context.Context) (Result, error)
+
+// A Reviewer looks at what a tool returned, in the model's order, before the model does: at its own results, ok or
+// error, and at those that it returned although it was cancelled or its deadline had passed, as r.Code says. It is not
+// asked about calls that did not run, or returned nothing. Its context is not cancelled. An error withholds the result.
+type Reviewer func(ctx context.Context, c *Invocation, r Result) (Review, error)
+
+// A Review is what becomes of a result. The zero Review accepts it.
+type Review struct {
+	// Block, if not empty, withholds the result and its contexts, and is what the model is told instead.
+	Block string
+
+	// Value, if there is one, replaces that of a success. It must be what the tool declares, and is rendered anew.
+	Value json.RawMessage
+
+	Content  []Block   // if not nil, it replaces what the model is shown
+	Contexts []Context // are added to those of the result
+}
+
+// An Invocation is a call and what its name means: what all functions of a [Pipeline] are told. It is not to be
+// modified.
+type Invocation struct {
+	Index    int       // its place among the calls that were made with it, from 0: ids need not differ
+	Call     Call      // as the model wrote it
+	Tools    Tools     // where its name is looked up
+	Pipeline *Pipeline // what it goes through
+
+	Binding                   // what its name means: as of its start, once it has started
+	Arguments json.RawMessage // {} if the model wrote none; they satisfy the tool's schema once the call has started
+	Planned   plan.Call       // how it may overlap others, and what it claims
+	Deadline  time.Time       // when it must have ended; zero: none
+}
+
+// InvocationOf returns the call whose body was given ctx; nil if there is none. A tool that makes calls of its own
+// looks them up in its Tools, so that they reach what the model was shown and nothing else, and puts them through its
+// Pipeline.
+func InvocationOf(ctx context.Context) *Invocation {
+	c, _ := ctx.Value(callKey{}).(*callContext)
+	if c == nil {
+		return nil
 	}
-	if problems := p.tool.schema.problems(p.raw); len(problems) > 0 {
-		return problems
+	return &c.job.Invocation
+}
+
+// NewJob returns a job for a call, which is a batch of its own: see [Pipeline.NewJobs]. Its Index is 0; a host that
+// makes the calls of a stream one by one sets it before it submits them, so that observers can tell them apart.
+func (p *Pipeline) NewJob(t Tools, c Call) *Job { return p.NewJobs(t, c)[0] }
+
+// NewJobs returns jobs for the calls of one assistant message, which share the budget of a batch. Their deadlines count
+// from now. A host hands them to a lane with [Submit], all of them to the same one.
+//
+// What the name of a call means is looked up in t, in which there is nothing if it is nil, when the call is classified,
+// and that is right before it starts: a tool that was replaced while the call waited is run as it is then, and planned
+// for as it is then.
+func (p *Pipeline) NewJobs(t Tools, calls ...Call) []*Job {
+	if t == nil {
+		t = new(Scope)
 	}
-	body, err := p.tool.bind(p.raw)
+	now := time.Now()
+	b := &batch{left: p.Budget.Batch, later: len(calls)}
+	made := make([]Job, len(calls))
+	texts := make([]Block, len(calls))
+	jobs := make([]*Job, len(calls))
+	for i, c := range calls {
+		j := &made[i]
+		j.Invocation = Invocation{Index: i, Call: c, Tools: t, Pipeline: p}
+		texts[i].Text = noResult
+		j.Result = Result{Code: AbortedBeforeDispatch, IsError: true, Content: texts[i : i+1 : i+1]}
+		j.batch = b
+		j.clock.from = now
+		jobs[i] = j
+	}
+	return jobs
+}
+
+// Run is [Run] through the pipeline.
+func (p *Pipeline) Run(ctx context.Context, t Tools, calls []Call, opts ...exec.Option) ([]Result, error) {
+	lane, err := exec.NewLane(ctx, opts...)
 	if err != nil {
-		return []string{bounded(misfit(err), maxProblem)}
+		return nil, err
 	}
-	p.body = body
-	return nil
-}
-
-// misfit words the error of decoding arguments that satisfied the schema.
-func misfit(err error) string {
-	var e *json.UnmarshalTypeError
-	if errors.As(err, &e) {
-		where := "the arguments"
-		if e.Field != "" {
-			where = pointer(strings.Split(e.Field, "."))
-		}
-		return fmt.Sprintf("%s: %s does not fit, want %v", where, e.Value, e.Type)
+	jobs := p.NewJobs(t, calls...)
+	staged := make([]exec.Job, len(jobs))
+	for i, j := range jobs {
+		staged[i] = j
 	}
-	return err.Error()
-}
-
-// classify says how the call may overlap others: not at all, unless all that its tool says of it can be relied upon.
-// If something it says cannot, there is an error.
-func (p *prepared) classify() (c plan.Call, err error) {
-	if p.body == nil || p.tool.classify == nil {
-		return plan.Call{}, nil
+	_, submitted := Submit(lane, staged...)
+	lane.Close()
+	if err = lane.Wait(); err == nil {
+		err = submitted
 	}
-	defer func() {
-		if v := recover(); v != nil {
-			c, err = plan.Call{}, errors.New(bounded(fmt.Sprintf("it panicked: %v", v), maxProblem))
-		}
-	}()
-	c, err = p.tool.classify(p.raw)
-	if err == nil && (plan.Call{Safe: true, Claims: c.Claims}).Exclusive() {
-		err = errEmptyKey
+	results := make([]Result, len(jobs))
+	for i, j := range jobs {
+		results[i] = j.Result
 	}
-	if err != nil {
-		return plan.Call{}, err // a claim that cannot be relied upon leaves none of them standing
-	}
-	return c, nil
-}
-
-var errEmptyKey = errors.New("a claim has an empty key")
-
-// dispatch is the second stage. It runs beside those of other calls.
-func (p *prepared) dispatch(ctx context.Context) Result {
-	r, err := p.body(ctx)
-	var output *outputError
-	switch {
-	case errors.As(err, &output):
-		r = invalidOutput(p.tool.Name, err)
-	case err != nil:
-		r = failed(err)
-	}
-	if ctx.Err() == nil || r.Code != "" {
-		return r
-	}
-	// Cancelled while it ran. An error of its own stays what it is; one that only passes the cancel on does not.
-	if !r.IsError || errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)) {
-		if err != nil && slices.Contains([]string{ctx.Err().Error(), context.Cause(ctx).Error()}, err.Error()) {
-			r = Result{} // it says no more than the notice does
-		}
-		return aborted(p.tool.Name, context.Cause(ctx), r)
-	}
-	return r
-}
-
-func unknownTool(r *Registry, c Call) Result {
-	var names []string
-	for _, d := range r.Definitions() {
-		names = append(names, named(d.Name))
-	}
-	known := "There are no tools."
-	if more := len(names) - maxNames; more > 0 {
-		known = fmt.Sprintf("The tools are: %s, and %d more.", strings.Join(names[:maxNames], ", "), more)
-	} else if len(names) > 0 {
-		known = fmt.Sprintf("The tools are: %s.", strings.Join(names, ", "))
-	}
-	return coded(UnknownTool, "There is no tool %s: nothing was run. %s", quoted(c.Name), known)
-}
-
-func invalidArguments(c Call, problems []string) Result {
-	if more := len(problems) - maxProblems; more > 0 {
-		problems = append(slices.Clip(problems[:maxProblems]), fmt.Sprintf("and %d more", more))
-	}
-	were := "were: " + bounded(c.Arguments, maxEcho)
-	if strings.TrimSpace(c.Arguments) == "" {
-		were = "were empty."
-	}
-	return coded(InvalidArgs, "The arguments of %s are invalid: it was not run.\n- %s\nThe arguments %s", named(c.Name), strings.Join(problems, "\n- "), were)
-}
-
-// reason words the cause of a cancel.
-func reason(cause error) string {
-	if cause == nil {
-		return "no cause given"
-	}
-	return bounded(cause.Error(), maxProblem)
-}
-
-const check = "Check what has happened before you try again."
-
-func notRun(name string, cause error) Result {
-	return coded(AbortedBeforeDispatch, "%s was not run: it was cancelled before it started (%s). Nothing was done.", named(name), reason(cause))
-}
-
-func unclaimed(name string, cause error) Result {
-	return coded(Denied, "%s was not run: its claims were refused (%s). Nothing was done.", named(name), reason(cause))
-}
-
-func aborted(name string, cause error, own Result) Result {
-	r := coded(Aborted, "%s was cancelled while it ran (%s). Its effect may have happened, wholly or in part. %s", named(name), reason(cause), check)
-	if len(own.Content) > 0 {
-		r.Content[0].Text += " What it returned:"
-	}
-	r.Content = append(r.Content, own.Content...)
-	r.Value = own.Value
-	return r
-}
-
-func abandoned(name string, cause error) Result {
-	return coded(Abandoned, "%s was cancelled while it ran (%s) and did not stop in time: it may still be running, and its effect may have happened. %s", named(name), reason(cause), check)
-}
-
-func panicked(name string, what string) Result {
-	return coded(Panic, "%s failed: %s. Its effect may have happened, wholly or in part. %s", named(name), bounded(what, maxProblem), check)
-}
-
-func invalidOutput(name string, err error) Result {
-	return coded(InvalidToolOutput, "%s ran, but its result cannot be shown: %s. Its effect may have happened. %s", named(name), bounded(err.Error(), maxProblem), check)
+	return results, err
 }

@@ -10,6 +10,20 @@ import (
 	"sync/atomic"
 )
 
+// Tools is where the name of a call is looked up: a [Registry], or a [Scope], which is a view of others.
+type Tools interface {
+	// Bind returns what name means now.
+	Bind(name string) Binding
+
+	// Definitions returns the tools in the order of their names, for the model.
+	Definitions() []Definition
+}
+
+var (
+	_ Tools = (*Registry)(nil)
+	_ Tools = (*Scope)(nil)
+)
+
 // A Registry holds the tools of a host by name. The zero Registry is empty and ready to use. It is safe for concurrent
 // use: a call that has started runs the definition that it was bound to, and a call that has not sees the registry as
 // it is when it starts.
@@ -109,7 +123,7 @@ func (r *Registry) Definitions() []Definition {
 	defs := make([]Definition, 0, len(s.tools))
 	for _, d := range s.tools {
 		c := *d
-		c.Parameters = slices.Clone(d.Parameters)
+		c.Parameters, c.Output = slices.Clone(d.Parameters), slices.Clone(d.Output)
 		defs = append(defs, c)
 	}
 	slices.SortFunc(defs, func(a, b Definition) int { return strings.Compare(a.Name, b.Name) })
@@ -120,7 +134,7 @@ func (r *Registry) Definitions() []Definition {
 // that none of them can meet another definition than the rest.
 type Binding struct {
 	Definition *Definition // nil: there was no such tool. Not to be modified
-	Generation uint64      // counts the changes of the registry
+	Generation uint64      // counts the changes of what the name was looked up in
 }
 
 // Bind returns what name means now.

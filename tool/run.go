@@ -15,32 +15,13 @@ import (
 // nothing has run then, and the error wraps [exec.ErrOption].
 //
 // Run plans by [plan.NewWaves], at most [exec.DefaultLimit] calls at once, unless opts say otherwise.
-func Run(ctx context.Context, r *Registry, calls []Call, opts ...exec.Option) ([]Result, error) {
-	lane, err := exec.NewLane(ctx, opts...)
-	if err != nil {
-		return nil, err
-	}
-	jobs := make([]*Job, len(calls))
-	staged := make([]exec.Job, len(calls))
-	for i, c := range calls {
-		jobs[i] = NewJob(r, c)
-		staged[i] = jobs[i]
-	}
-	_, submitted := lane.Submit(staged...)
-	lane.Close()
-	if err = lane.Wait(); err == nil {
-		err = submitted
-	}
-	results := make([]Result, len(calls))
-	for i, j := range jobs {
-		results[i] = j.Result
-	}
-	return results, err
+func Run(ctx context.Context, t Tools, calls []Call, opts ...exec.Option) ([]Result, error) {
+	return new(Pipeline).Run(ctx, t, calls, opts...)
 }
 
 // Execute runs a single call, the way [Run] runs many.
-func Execute(ctx context.Context, r *Registry, c Call, opts ...exec.Option) (Result, error) {
-	results, err := Run(ctx, r, []Call{c}, opts...)
+func Execute(ctx context.Context, t Tools, c Call, opts ...exec.Option) (Result, error) {
+	results, err := Run(ctx, t, []Call{c}, opts...)
 	if err != nil && results == nil {
 		return Result{}, err
 	}

@@ -18,14 +18,14 @@ import (
 	"golang.org/x/text/message"
 )
 
-// arguments are the schemas that the arguments of a tool must satisfy.
+// schemas are what the arguments of a tool, or the value that it returns, must satisfy.
 //
 // Two libraries meet here: one infers schemas from Go types, the other reports everything that is wrong with a value,
 // and where, which is what a model needs to mend a call in one go.
-type arguments []*jsonschema.Schema
+type schemas []*jsonschema.Schema
 
-// schemaOf infers the schema of a tool's input and compiles it; given is one that was stated for the model.
-func schemaOf(in reflect.Type, given json.RawMessage) (check arguments, shown json.RawMessage, err error) {
+// inputSchema infers the schema of a tool's input and compiles it; given is one that was stated for the model.
+func inputSchema(in reflect.Type, given json.RawMessage) (check schemas, shown json.RawMessage, err error) {
 	types := codecs(in)
 	own := types[in] != nil && types[in].Type == "" // it decodes itself, like json.RawMessage
 	if own && len(given) == 0 {
@@ -44,14 +44,14 @@ func schemaOf(in reflect.Type, given json.RawMessage) (check arguments, shown js
 		if err != nil {
 			return nil, nil, err
 		}
-		sch, err := compile(shown)
+		sch, err := compile(shown, true)
 		if err != nil {
 			return nil, nil, fmt.Errorf("its input, a %v: %w", in, err)
 		}
 		check = append(check, sch)
 	}
 	if len(given) > 0 {
-		sch, err := compile(given)
+		sch, err := compile(given, true)
 		if err != nil {
 			return nil, nil, fmt.Errorf("its Parameters: %w", err)
 		}
@@ -64,6 +64,18 @@ func schemaOf(in reflect.Type, given json.RawMessage) (check arguments, shown js
 		shown = b.Bytes()
 	}
 	return check, shown, nil
+}
+
+// outputSchema compiles the schema that was given for what a tool returns, if one was.
+func outputSchema(given json.RawMessage) (check schemas, shown json.RawMessage, err error) {
+	if len(given) == 0 {
+		return nil, nil, nil
+	}
+	sch, err := compile(given, false)
+	if err != nil {
+		return nil, nil, fmt.Errorf("its Output: %w", err)
+	}
+	return schemas{sch}, compact(given), nil
 }
 
 // codecs are the schemas of the types below t whose JSON is not what their kind suggests.
@@ -123,8 +135,8 @@ func noNulls(s *infer.Schema) {
 	}
 }
 
-// compile compiles the schema of an object.
-func compile(raw json.RawMessage) (*jsonschema.Schema, error) {
+// compile compiles a schema, which may have to be that of an object.
+func compile(raw json.RawMessage, object bool) (*jsonschema.Schema, error) {
 	if err := checkJSON(raw); err != nil {
 		return nil, err
 	}
@@ -132,10 +144,10 @@ func compile(raw json.RawMessage) (*jsonschema.Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	if object, ok := doc.(map[string]any); !ok || object["type"] != "object" {
+	if sch, ok := doc.(map[string]any); object && (!ok || sch["type"] != "object") {
 		return nil, errors.New(`it is not of type "object", as the arguments of a tool are: take a struct or a map`)
 	}
-	const url = "mem:///parameters"
+	const url = "mem:///schema"
 	c := jsonschema.NewCompiler()
 	c.UseLoader(noLoader{})
 	if err := c.AddResource(url, doc); err != nil {
@@ -151,13 +163,17 @@ func (noLoader) Load(url string) (any, error) {
 	return nil, fmt.Errorf("a reference out of the schema, to %s", quoted(url))
 }
 
-// problems checks a value and returns all that is wrong with it, a line each, in a stable order.
-func (a arguments) problems(raw json.RawMessage) []string {
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
-	if err != nil {
-		return []string{err.Error()}
+// problems checks a value, which is called whole, and returns all that is wrong with it, a line each, in a stable
+// order.
+func (s schemas) problems(raw json.RawMessage, whole string) []string {
+	doc := empty
+	if string(raw) != "{}" {
+		var err error
+		if doc, err = jsonschema.UnmarshalJSON(bytes.NewReader(raw)); err != nil {
+			return []string{err.Error()}
+		}
 	}
-	for _, sch := range a {
+	for _, sch := range s {
 		err := sch.Validate(doc)
 		if err == nil {
 			continue
@@ -168,13 +184,16 @@ func (a arguments) problems(raw json.RawMessage) []string {
 		}
 		var lines []string
 		leaves(invalid, func(leaf *jsonschema.ValidationError) {
-			lines = append(lines, problem(leaf))
+			lines = append(lines, problem(leaf, whole))
 		})
 		slices.Sort(lines)
 		return slices.Compact(lines)
 	}
 	return nil
 }
+
+// empty is {} as a schema sees it. It is not modified.
+var empty any = map[string]any{}
 
 // leaves calls f for the errors that have no further cause.
 func leaves(e *jsonschema.ValidationError, f func(*jsonschema.ValidationError)) {
@@ -189,14 +208,13 @@ func leaves(e *jsonschema.ValidationError, f func(*jsonschema.ValidationError)) 
 var english = message.NewPrinter(language.English)
 
 // problem says where and what, as a JSON pointer and a sentence.
-func problem(e *jsonschema.ValidationError) string {
+func problem(e *jsonschema.ValidationError, where string) string {
 	switch k := e.ErrorKind.(type) { // they are collected from maps
 	case *kind.AdditionalProperties:
 		slices.Sort(k.Properties)
 	case *kind.Required:
 		slices.Sort(k.Missing)
 	}
-	where := "the arguments"
 	if len(e.InstanceLocation) > 0 {
 		where = pointer(e.InstanceLocation)
 	}

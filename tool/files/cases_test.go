@@ -318,3 +318,53 @@ func TestCase_ordering_2(t *testing.T) {
 		assert.Contains(t, w.text("s"), "changed\n")
 	}
 }
+
+// A session that remembers what it has seen need not be told the version.
+func TestVersionsRemember(t *testing.T) {
+	w := newWorld(t, "a = from v1", "dir/b = from v1", "c = from v1")
+	other := open(t, w.dir)
+	var seen Versions
+	ctx := WithVersions(t.Context(), &seen)
+	do := func(name string, args ...any) tool.Result {
+		r, err := tool.Execute(ctx, w.reg, call(name, args...))
+		require.NoError(t, err)
+		return r
+	}
+	good := func(name string, args ...any) {
+		r := do(name, args...)
+		require.False(t, r.IsError, r.Text())
+	}
+	refused := func(name string, args ...any) {
+		r := do(name, args...)
+		assert.True(t, r.IsError, "%s %v: %s", name, args, r.Text())
+		assert.Contains(t, r.Text(), "changed since it was read")
+	}
+	good("write", "path", "c", "content", "not seen before")
+	good("read", "path", "a")
+	ok[writeValue](other, "edit", "path", "a", "old", "v1", "new", "v0")
+	refused("edit", "path", "a", "old", "v0", "new", "v2")
+	good("read", "path", "a")
+	good("edit", "path", "a", "old", "v0", "new", "v2")
+	good("write", "path", "a", "content", "v3") // it has written v2 itself
+	ok[writeValue](other, "write", "path", "a", "content", "theirs")
+	refused("write", "path", "a", "content", "v4")
+	refused("edit", "path", "a", "old", "theirs", "new", "v4")
+	good("write", "path", "a", "content", "theirs, and mine", "version", versionOf([]byte("theirs")))
+	good("write", "path", "a", "content", "v5")
+
+	good("read", "path", "dir/b")
+	good("move", "from", "dir", "to", "moved")
+	good("write", "path", "dir/b", "content", "another file")
+	ok[writeValue](other, "write", "path", "moved/b", "content", "theirs")
+	refused("write", "path", "moved/b", "content", "v2")
+	good("remove", "path", "moved", "recursive", true)
+	good("write", "path", "moved/b", "content", "new")
+
+	ok[pathValue](other, "remove", "path", "a")
+	refused("write", "path", "a", "content", "v6")
+	refused("edit", "path", "a", "old", "v5", "new", "v6")
+
+	good("read", "path", "c")
+	good("move", "from", "dir/b", "to", "c", "overwrite", true)
+	good("write", "path", "c", "content", "that one")
+}

@@ -49,7 +49,8 @@
 // Results of read, write, edit and move name the file's version, a short hash of its content. Given it, write and edit
 // refuse when the file has changed since, whoever changed it; claims only order the calls of one batch, and cannot know
 // what a text was composed from. [Absent] as the version demands that there be no such file. The check and the
-// replacement are not one step to other processes.
+// replacement are not one step to other processes. A host that has [Versions] remember, for each session, what it has
+// seen need not rely on a model to give the version.
 //
 // Results are bounded: long lines, long files and long lists are cut, and say so. Files that are not text (valid UTF-8
 // without a NUL) are refused by read and skipped by grep. Errors are results like any other, and name paths relative to

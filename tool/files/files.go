@@ -102,7 +102,11 @@ func define[In any](name, description string, claims func(In) ([]plan.Claim, err
 			if err := ctx.Err(); err != nil {
 				return tool.Result{}, err
 			}
-			return body(ctx, in)
+			r, err := body(ctx, in)
+			if v := versionsOf(ctx); v != nil && err == nil {
+				v.Note(name, r.Value)
+			}
+			return r, err
 		},
 	})
 	if err != nil {

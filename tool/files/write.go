@@ -45,14 +45,14 @@ func (f *Files) write(ctx context.Context, in writeArgs) (tool.Result, error) {
 	if err != nil {
 		return tool.Result{}, err
 	}
-	if in.Version != "" {
+	if known := known(ctx, in.Version, p.Rel); known != "" {
 		now := Absent
 		if old != nil {
 			if now, _, err = f.version(ctx, p.Rel); err != nil {
 				return tool.Result{}, err
 			}
 		}
-		if err := unchanged(p.Rel, in.Version, now); err != nil {
+		if err := unchanged(p.Rel, known, now); err != nil {
 			return tool.Result{}, err
 		}
 	}
@@ -88,9 +88,10 @@ func (f *Files) edit(ctx context.Context, in editArgs) (tool.Result, error) {
 	if err != nil {
 		return tool.Result{}, err
 	}
+	known := known(ctx, in.Version, p.Rel)
 	if old == nil {
-		if in.Version != "" {
-			if err := unchanged(p.Rel, in.Version, Absent); err != nil {
+		if known != "" {
+			if err := unchanged(p.Rel, known, Absent); err != nil {
 				return tool.Result{}, err
 			}
 		}
@@ -100,8 +101,8 @@ func (f *Files) edit(ctx context.Context, in editArgs) (tool.Result, error) {
 	if err != nil {
 		return tool.Result{}, err
 	}
-	if in.Version != "" {
-		if err := unchanged(p.Rel, in.Version, versionOf(data)); err != nil {
+	if known != "" {
+		if err := unchanged(p.Rel, known, versionOf(data)); err != nil {
 			return tool.Result{}, err
 		}
 	}
