@@ -1,0 +1,97 @@
+package sim_test
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/keywave-go/keywave/bench/sim"
+	"github.com/keywave-go/keywave/plan"
+	"github.com/keywave-go/keywave/plan/plantest"
+	"pgregory.net/rapid"
+)
+
+// TestAdmissions points plantest at the admissions that are not of package plan, with what each of them promises.
+func TestAdmissions(t *testing.T) {
+	for _, a := range []struct {
+		name      string
+		open      func() plan.Admission
+		contracts plantest.Contract
+	}{
+		{"read-runs", sim.NewReadRuns, plantest.Interface | plantest.AnyAdmission | plantest.A2 | plantest.A5},
+		{"windows", func() plan.Admission { return sim.NewWindows(2) }, plantest.Interface | plantest.AnyAdmission | plantest.A2 | plantest.A5},
+		{"locks", sim.NewLocks, plantest.Interface | plantest.A1 | plantest.A4 | plantest.A8},
+		{"at-once", sim.NewAtOnce, plantest.Interface | plantest.A4 | plantest.A8},
+	} {
+		t.Run(a.name, func(t *testing.T) { plantest.CheckAdmission(t, a.open, a.contracts) })
+	}
+}
+
+// TestLocksOffersTheLowest holds the offers of locks, which come from classes of calls, to looking at all calls.
+func TestLocksOffersTheLowest(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		calls := plantest.Batches(20).Draw(t, "batch")
+		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
+		l := sim.NewLocks()
+		for _, c := range calls {
+			l.Submit(c)
+		}
+		started := make([]bool, len(calls))
+		var running []int
+		for range 3 * len(calls) {
+			want := -1
+			for i := range calls {
+				if !started[i] && !conflictsWithAny(calls, i, running) {
+					want = i
+					break
+				}
+			}
+			i, ok := l.Next(-1)
+			require.Equal(t, want >= 0, ok)
+			switch {
+			case ok && (len(running) == 0 || r.IntN(2) == 0):
+				require.Equal(t, want, i)
+				require.True(t, l.Start(i, calls[i]))
+				started[i], running = true, append(running, i)
+			case len(running) > 0:
+				k := r.IntN(len(running))
+				l.Settle(running[k])
+				running = append(running[:k], running[k+1:]...)
+			}
+		}
+	})
+}
+
+func conflictsWithAny(calls []plan.Call, i int, others []int) bool {
+	for _, o := range others {
+		if plantest.Conflict(calls[i], calls[o]) {
+			return true
+		}
+	}
+	return false
+}
+
+// TestReadRunsAreTheRollingPool says why two policies have the same figures: a batch that is there as a whole is the
+// same to both, whatever the limit; and windows without a limit are read-runs.
+func TestReadRunsAreTheRollingPool(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		calls, takes := batches(t, 30)
+		limit := rapid.IntRange(0, 5).Draw(t, "limit")
+		times := map[string]time.Duration{}
+		for _, name := range []string{"rolling", "read-runs", "windows"} {
+			p, err := sim.PolicyOf(name)
+			require.NoError(t, err)
+			r, err := p.Run(calls, takes, sim.Config{Limit: limit})
+			require.NoError(t, err)
+			times[name] = r.Makespan
+		}
+		require.Equal(t, times["rolling"], times["read-runs"])
+		if limit == 0 {
+			require.Equal(t, times["rolling"], times["windows"])
+		} else {
+			require.LessOrEqual(t, times["rolling"], times["windows"], "a window is never ahead of its run")
+		}
+	})
+}
