@@ -29,11 +29,35 @@ func TestAdmissions(t *testing.T) {
 	}
 }
 
+// TestWindowsEndAtASkippedBarrier: a call that will never run still stands between those before and after it, until it is
+// committed; a skipped read does not.
+func TestWindowsEndAtASkippedBarrier(t *testing.T) {
+	for _, c := range []struct {
+		between plan.Call
+		joins   bool
+	}{{exclusive, false}, {writes("b"), false}, {reads("b"), true}} {
+		w := sim.NewReadRuns()
+		calls := []plan.Call{reads("a"), c.between, reads("a")}
+		for _, c := range calls {
+			w.Submit(c)
+		}
+		require.True(t, w.Start(0, calls[0]))
+		w.Settle(1)
+		i, ok := w.Next(-1)
+		require.Equal(t, c.joins, ok)
+		require.Equal(t, 2, i)
+		w.Settle(0)
+		w.Commit(0)
+		_, ok = w.Next(-1)
+		require.Equal(t, c.joins, ok)
+		w.Commit(1)
+		require.True(t, w.Start(2, calls[2]))
+	}
+}
+
 // TestLocksOffersTheLowest holds the offers of locks, which come from classes of calls, to looking at all calls.
 func TestLocksOffersTheLowest(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		calls := plantest.Batches(20).Draw(t, "batch")
-		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
+	offers := func(t require.TestingT, calls []plan.Call, r *rand.Rand) {
 		l := sim.NewLocks()
 		for _, c := range calls {
 			l.Submit(c)
@@ -61,6 +85,18 @@ func TestLocksOffersTheLowest(t *testing.T) {
 				running = append(running[:k], running[k+1:]...)
 			}
 		}
+	}
+	alphabet := plantest.Alphabet()
+	for seed := range uint64(500) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		calls := make([]plan.Call, 12)
+		for i := range calls {
+			calls[i] = alphabet[r.IntN(len(alphabet))]
+		}
+		offers(t, calls, r)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		offers(t, plantest.Batches(20).Draw(t, "batch"), rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1)))
 	})
 }
 

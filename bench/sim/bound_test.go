@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -15,8 +16,7 @@ import (
 
 // TestBound compares the bound, which compares no two calls, with one that compares all of them.
 func TestBound(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		calls, takes := batches(t, 25)
+	bound := func(t require.TestingT, calls []plan.Call, takes []time.Duration) {
 		b, err := sim.BoundOf(calls, takes)
 		require.NoError(t, err)
 		var work, critical time.Duration
@@ -42,6 +42,17 @@ func TestBound(t *testing.T) {
 		}
 		require.Equal(t, critical, sum, "%v", b.Chain)
 		require.Equal(t, len(calls) > 0, len(b.Chain) > 0)
+	}
+	for _, c := range plantest.Alphabet() { // every two calls that can behave differently, and one of each kind after them
+		for _, d := range plantest.Alphabet() {
+			calls := append([]plan.Call{c, d}, plantest.Alphabet()...)
+			bound(t, calls, slices.Repeat([]time.Duration{1}, len(calls)))
+			bound(t, calls[:2], []time.Duration{1, 2})
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		calls, takes := batches(t, 25)
+		bound(t, calls, takes)
 	})
 }
 

@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"context"
+	"os"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/keywave-go/keywave/bench/sim"
+	"github.com/keywave-go/keywave/bench/trace"
 	"github.com/keywave-go/keywave/exec"
 	"github.com/keywave-go/keywave/plan"
 	"github.com/keywave-go/keywave/plan/plantest"
@@ -43,6 +45,29 @@ func TestSimulationIsExecWithManyWaits(t *testing.T) {
 	for _, p := range sim.Policies() {
 		t.Run(p.Name, func(t *testing.T) { same(t, t, p, calls, takes, 0) })
 	}
+}
+
+// TestSimulationIsExecOnRecordedBatches runs what agents really asked for, with the durations that were recorded made so
+// different that no two calls end at once.
+func TestSimulationIsExecOnRecordedBatches(t *testing.T) {
+	f, err := os.Open("../testdata/batches.jsonl")
+	require.NoError(t, err)
+	defer f.Close()
+	n := 0
+	for b, err := range trace.Read(f) {
+		require.NoError(t, err)
+		if n++; testing.Short() && n%10 > 0 {
+			continue
+		}
+		takes := b.Takes()
+		for i, d := range takes {
+			takes[i] = d/time.Millisecond<<len(takes) + 1<<i
+		}
+		for _, p := range sim.Policies() {
+			same(t, t, p, b.Plan(), takes, 4)
+		}
+	}
+	require.NotZero(t, n)
 }
 
 // TestSimulationOfLimitOne holds what a lane does with a limit of 1 to the serial policy, which it then admits by.

@@ -32,38 +32,33 @@ func All(n int, seed uint64) []Workload {
 	}
 }
 
-// Qualifies reports whether a limit can be made full use of, as far as exclusive and long calls go: each stretch
-// between exclusive calls has at least 4 times as many calls as the limit, and none of its calls takes longer than a
-// tenth of what each slot has to do in that stretch. Keyed, which leaves
-// no slot empty while a call may start, then takes at most a tenth longer than any schedule must, if there are no
-// conflicts but with the exclusive calls, and at most a longest chain of conflicts longer if there are.
+// Qualifies reports whether a limit can be made full use of, as far as exclusive and long calls go: in each stretch
+// between exclusive calls no call takes longer than a tenth of what each slot has to do there, so that a stretch has at
+// least 10 times as many calls as the limit. Keyed, which leaves no slot empty while a call may start, then takes at most
+// a tenth longer than any schedule must, if there are no conflicts but with the exclusive calls, and at most a longest
+// chain of conflicts longer if there are.
 //
-// That no call is long beside all of the work would not be enough. What a slot idles at the end of a stretch, and
-// beside an exclusive call, it idles once for every stretch: with reads of equal length, every 257th call exclusive and
-// 32 slots, no schedule comes closer to an even share of the work than 1.12 of it.
+// That no call is long beside all of the work would not be enough, even if each stretch had many calls. What a slot idles
+// at the end of a stretch, and beside an exclusive call, it idles once for every stretch: with calls of equal length,
+// every 257th of them exclusive, and 32 slots, no schedule comes closer to an even share of the work than 1.12 of it.
 //
 // The limit must be at least 1.
 func (w Workload) Qualifies(limit int) bool {
 	if limit < 1 || len(w.Calls) != len(w.Takes) {
 		return false
 	}
-	var calls int
 	var work, longest time.Duration
-	full := func() bool {
-		ok := calls == 0 || calls >= 4*limit && longest <= work/time.Duration(10*limit)
-		calls, work, longest = 0, 0, 0
-		return ok
-	}
 	for i, c := range w.Calls {
 		if c.Exclusive() {
-			if !full() {
+			if longest > work/time.Duration(10*limit) {
 				return false
 			}
+			work, longest = 0, 0
 			continue
 		}
-		calls, work, longest = calls+1, work+w.Takes[i], max(longest, w.Takes[i])
+		work, longest = work+w.Takes[i], max(longest, w.Takes[i])
 	}
-	return full()
+	return longest <= work/time.Duration(10*limit)
 }
 
 // Reads is n reads of as many files.
