@@ -15,13 +15,14 @@ import (
 
 // TestAdmissions points plantest at the admissions that are not of package plan, with what each of them promises.
 func TestAdmissions(t *testing.T) {
+	const ordered = plantest.Interface | plantest.AnyAdmission | plantest.A2 | plantest.A5
 	for _, a := range []struct {
 		name      string
 		open      func() plan.Admission
 		contracts plantest.Contract
 	}{
-		{"read-runs", sim.NewReadRuns, plantest.Interface | plantest.AnyAdmission | plantest.A2 | plantest.A5},
-		{"windows", func() plan.Admission { return sim.NewWindows(2) }, plantest.Interface | plantest.AnyAdmission | plantest.A2 | plantest.A5},
+		{"read-runs", sim.NewReadRuns, ordered},
+		{"windows", func() plan.Admission { return sim.NewWindows(2) }, ordered},
 		{"locks", sim.NewLocks, plantest.Interface | plantest.A1 | plantest.A4 | plantest.A8},
 		{"at-once", sim.NewAtOnce, plantest.Interface | plantest.A4 | plantest.A8},
 	} {

@@ -42,7 +42,7 @@ func mixed(n int) ([]plan.Call, []time.Duration) {
 func TestAMillionCalls(t *testing.T) {
 	n := 1_000_000
 	if testing.Short() {
-		n = 100_000
+		n = 30_000
 	}
 	calls, takes := mixed(n)
 	b, err := sim.BoundOf(calls, takes)

@@ -41,9 +41,9 @@ var here = known{
 	anomalies:   map[int][]string{4: {"cc0340/1"}},
 }
 
-// Whole is what all that was recorded comes to. Whoever recorded it got the same from a program of their own, but for 12,181
-// steps of the waves. Those 4 of 12,185 are in the 5 batches in which one call writes a directory, most often to make it,
-// and a later one a file in there: to us the two conflict.
+// Whole is what all that was recorded comes to. Whoever recorded it got the same from a program of their own, but for
+// the steps of the waves, of which they have 12,181. The 4 that are more here are among the 5 batches in which one call
+// writes a directory, most often to make it, and a later one a file in there: to package plan the two conflict.
 var whole = known{
 	batches: 9375, calls: 28419, timed: 9092, mixed: 2137,
 	steps: map[string]int{
