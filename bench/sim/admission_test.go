@@ -30,8 +30,8 @@ func TestAdmissions(t *testing.T) {
 	}
 }
 
-// TestWindowsEndAtASkippedBarrier: a call that will never run still stands between those before and after it, until it is
-// committed; a skipped read does not.
+// TestWindowsEndAtASkippedBarrier: a call that will never run still stands between those before and after it, until it
+// is committed; a skipped read does not.
 func TestWindowsEndAtASkippedBarrier(t *testing.T) {
 	for _, c := range []struct {
 		between plan.Call

@@ -47,8 +47,8 @@ func TestSimulationIsExecWithManyWaits(t *testing.T) {
 	}
 }
 
-// TestSimulationIsExecOnRecordedBatches runs what agents really asked for, with the durations that were recorded made so
-// different that no two calls end at once.
+// TestSimulationIsExecOnRecordedBatches runs what agents really asked for, with the durations that were recorded made
+// so different that no two calls end at once.
 func TestSimulationIsExecOnRecordedBatches(t *testing.T) {
 	f, err := os.Open("../testdata/batches.jsonl")
 	require.NoError(t, err)

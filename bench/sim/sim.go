@@ -50,7 +50,8 @@ func (r *Result) Utilisation() float64 {
 //
 // The error wraps [ErrInput] if there are not as many durations as calls, a duration is below 0, all of them together
 // exceed a time.Duration, or the limit is below 0; and [exec.ErrAdmission] if the admission leaves calls waiting while
-// nothing runs, offers one that may not start, or numbers the calls otherwise.
+// nothing runs, offers one that may not start, or numbers the calls otherwise. A panic of the admission is the
+// caller's.
 func Run(adm plan.Admission, calls []plan.Call, takes []time.Duration, c Config) (*Result, error) {
 	work, err := check(calls, takes)
 	switch {
@@ -129,7 +130,8 @@ func (s *simulation) run() error {
 		s.settle()
 	}
 	if s.cursor < len(s.Spans) {
-		return fmt.Errorf("%w: nothing runs, and it offers none of the calls that wait, such as call %d", exec.ErrAdmission, s.cursor+1)
+		return fmt.Errorf("%w: nothing runs, and it offers none of the calls that wait, such as call %d",
+			exec.ErrAdmission, s.cursor+1)
 	}
 	s.Makespan = s.now
 	return nil

@@ -71,13 +71,15 @@ func TestLocksKeepNoOrder(t *testing.T) {
 		starts = append(starts, s.Started)
 	}
 	assert.Equal(t, []time.Duration{0, 10, 0, 25, 0}, starts)
-	assert.Equal(t, sim.Inversions{Calls: 2, Pairs: 2, First: []sim.Inversion{{Earlier: 1, Later: 2}, {Earlier: 3, Later: 4}}}, r.Inversions(9))
+	pairs := []sim.Inversion{{Earlier: 1, Later: 2}, {Earlier: 3, Later: 4}}
+	assert.Equal(t, sim.Inversions{Calls: 2, Pairs: 2, First: pairs}, r.Inversions(9))
 }
 
 func TestSteps(t *testing.T) {
 	calls := []plan.Call{reads("a"), reads("b"), writes("a"), reads("a"), exclusive, writes("a"), writes("b")}
 	want := map[string]int{
-		"serial": 7, "windows": 6, "read-runs": 6, "rolling": 6, "waves": 5, "keyed": 5, "first-fit": 4, "locks": 4, "at-once": 1,
+		"serial": 7, "windows": 6, "read-runs": 6, "rolling": 6, "waves": 5, "keyed": 5,
+		"first-fit": 4, "locks": 4, "at-once": 1,
 	}
 	for _, p := range sim.Policies() {
 		n, err := p.Steps(calls)
@@ -86,8 +88,8 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// TestWavesAndStepsAgree: in units of time the waves of plan.Ordered take as long as there are waves, and Keyed no less,
-// because the longest chain of conflicts is what makes them.
+// TestWavesAndStepsAgree: in units of time the waves of plan.Ordered take as long as there are waves, and Keyed no
+// less, because the longest chain of conflicts is what makes them.
 func TestWavesAndStepsAgree(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		calls, _ := batches(t, 30)

@@ -7,9 +7,9 @@ import "github.com/keywave-go/keywave/plan"
 // it has committed. It is serially equivalent.
 func NewReadRuns() plan.Admission { return NewWindows(0) }
 
-// NewWindows returns the admission of hosts that run consecutive reads in windows of so many calls: a window begins when
-// every call of the one before has committed, so that its slowest call holds back all of the next. What is no read, as
-// in [NewReadRuns], runs alone. With a size below 1 windows have no end but that. It is serially equivalent.
+// NewWindows returns the admission of hosts that run consecutive reads in windows of so many calls: a window begins
+// when every call of the one before has committed, so that its slowest call holds back all of the next. What is no
+// read, as in [NewReadRuns], runs alone. With a size below 1 windows have no end but that. It is serially equivalent.
 func NewWindows(size int) plan.Admission { return &windows{size: size} }
 
 type windows struct {

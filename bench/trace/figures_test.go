@@ -41,6 +41,8 @@ type comparison struct {
 	of           string
 }
 
+type byPolicy map[string]time.Duration
+
 var limits = []int{1, 4, 8, 10, 32}
 
 func name(b trace.Batch) string { return fmt.Sprintf("%s/%d", b.Trace, b.Number) }
@@ -116,7 +118,7 @@ func derive(t *testing.T, batches []trace.Batch) figures {
 }
 
 // compare notes a batch if a policy is slower there than another one, than the fastest of several.
-func compare(to []comparison, b trace.Batch, times map[string]time.Duration, policy string, others ...string) []comparison {
+func compare(to []comparison, b trace.Batch, times byPolicy, policy string, others ...string) []comparison {
 	best := slices.MinFunc(others, func(a, b string) int { return cmp.Compare(times[a], times[b]) })
 	if times[policy] > times[best] {
 		to = append(to, comparison{name(b), times[policy], times[best], best})
@@ -140,7 +142,8 @@ func loose(b trace.Batch) []plan.Call {
 
 func (f figures) String() string {
 	var s strings.Builder
-	fmt.Fprintf(&s, "%d batches, %d calls; times of %d batches, %d of them with a write or an exclusive call\n", f.batches, f.calls, f.timed, f.timedMixed)
+	fmt.Fprintf(&s, "%d batches, %d calls; times of %d batches, %d of them with a write or an exclusive call\n",
+		f.batches, f.calls, f.timed, f.timedMixed)
 	w := tabwriter.NewWriter(&s, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "policy\tsteps\ttime\tof serial\tmixed\tinversions\tbatches")
 	for _, l := range limits {
@@ -149,7 +152,8 @@ func (f figures) String() string {
 	fmt.Fprintln(w)
 	for _, p := range sim.Policies() {
 		fmt.Fprintf(w, "%s\t%d\t%v\t%.4f\t%.4f\t%d\t%d", p.Name, f.steps[p.Name], f.times[p.Name],
-			ratio(f.times[p.Name], f.times["serial"]), ratio(f.mixedTimes[p.Name], f.mixedTimes["serial"]), f.inversions[p.Name], len(f.inverted[p.Name]))
+			ratio(f.times[p.Name], f.times["serial"]), ratio(f.mixedTimes[p.Name], f.mixedTimes["serial"]),
+			f.inversions[p.Name], len(f.inverted[p.Name]))
 		for _, l := range limits {
 			fmt.Fprintf(w, "\t%.4f", ratio(f.limited[l][p.Name], f.lower[l]))
 		}
@@ -169,7 +173,9 @@ func (f figures) String() string {
 func show(s *strings.Builder, what string, list []comparison) {
 	fmt.Fprintf(s, "%s: %d batches\n", what, len(list))
 	worst := slices.Clone(list)
-	slices.SortStableFunc(worst, func(a, b comparison) int { return cmp.Compare(ratio(b.slower, b.than), ratio(a.slower, a.than)) })
+	slices.SortStableFunc(worst, func(a, b comparison) int {
+		return cmp.Compare(ratio(b.slower, b.than), ratio(a.slower, a.than))
+	})
 	for _, c := range worst {
 		fmt.Fprintf(s, "  %s: %v against %v of %s\n", c.batch, c.slower, c.than, c.of)
 	}

@@ -16,9 +16,9 @@ var ErrLine = errors.New("not a recorded batch")
 // maxLine is how long a line may be. The longest of those recorded has 22 calls and 10 kB.
 const maxLine = 16 << 20
 
-// Read gives the batches of r, one after another, in memory for one of them. A line that is no batch gives an error that
-// wraps [ErrLine] and names the line and what is wrong with it, and reading goes on with the next one; an error of r, or
-// a line of more than 16 MiB, ends it. Empty lines are left out.
+// Read gives the batches of r, one after another, in memory for one of them. A line that is no batch gives an error
+// that wraps [ErrLine] and names the line and what is wrong with it, and reading goes on with the next one; an error of
+// r, or a line of more than 16 MiB, ends it. Empty lines are left out.
 func Read(r io.Reader) iter.Seq2[Batch, error] {
 	return func(yield func(Batch, error) bool) {
 		s := bufio.NewScanner(r)

@@ -33,9 +33,13 @@ var here = known{
 		"serial": 1111, "windows": 649, "read-runs": 649, "rolling": 649, "waves": 588, "keyed": 588,
 		"first-fit": 518, "locks": 518, "at-once": 338,
 	},
-	loose:       542,
-	shares:      map[string]string{"rolling": "0.87", "waves": "0.83", "keyed": "0.83", "first-fit": "0.80", "at-once": "0.64"},
-	mixedShares: map[string]string{"rolling": "0.96", "waves": "0.92", "keyed": "0.92", "first-fit": "0.87", "at-once": "0.68"},
+	loose: 542,
+	shares: map[string]string{
+		"rolling": "0.87", "waves": "0.83", "keyed": "0.83", "first-fit": "0.80", "at-once": "0.64",
+	},
+	mixedShares: map[string]string{
+		"rolling": "0.96", "waves": "0.92", "keyed": "0.92", "first-fit": "0.87", "at-once": "0.68",
+	},
 	inversions:  map[string]int{"first-fit": 107, "locks": 107, "at-once": 423},
 	wavesSlower: []string{"cp0003/17"},
 	anomalies:   map[int][]string{4: {"cc0340/1"}},
@@ -50,9 +54,13 @@ var whole = known{
 		"serial": 28419, "windows": 13015, "read-runs": 13015, "rolling": 13015, "waves": 12185, "keyed": 12185,
 		"first-fit": 12115, "locks": 12115, "at-once": 9375,
 	},
-	loose:       11473,
-	shares:      map[string]string{"rolling": "0.81", "waves": "0.79", "keyed": "0.79", "first-fit": "0.79", "at-once": "0.66"},
-	mixedShares: map[string]string{"rolling": "0.97", "waves": "0.94", "keyed": "0.94", "first-fit": "0.94", "at-once": "0.69"},
+	loose: 11473,
+	shares: map[string]string{
+		"rolling": "0.81", "waves": "0.79", "keyed": "0.79", "first-fit": "0.79", "at-once": "0.66",
+	},
+	mixedShares: map[string]string{
+		"rolling": "0.97", "waves": "0.94", "keyed": "0.94", "first-fit": "0.94", "at-once": "0.69",
+	},
 	inversions:  map[string]int{"first-fit": 107, "locks": 107, "at-once": 5537},
 	wavesSlower: []string{"cp0003/17"},
 	anomalies:   map[int][]string{4: {"cc0340/1"}},

@@ -85,7 +85,7 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-const good = `{"trace":"a1","batch":2,"fmt":"x","calls":[{"i":0,"access":"read","keys":[{"k":"f1","m":"r"}],"est_ms":1.5}]}`
+const good = `{"trace":"a1","batch":2,"calls":[{"i":0,"access":"read","keys":[{"k":"f1","m":"r"}],"est_ms":1.5}]}`
 
 // TestBadLines: each says where and why, and costs no other line.
 func TestBadLines(t *testing.T) {

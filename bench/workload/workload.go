@@ -34,13 +34,14 @@ func All(n int, seed uint64) []Workload {
 
 // Qualifies reports whether a limit can be made full use of, as far as exclusive and long calls go: in each stretch
 // between exclusive calls no call takes longer than a tenth of what each slot has to do there, so that a stretch has at
-// least 10 times as many calls as the limit. Keyed, which leaves no slot empty while a call may start, then takes at most
-// a tenth longer than any schedule must, if there are no conflicts but with the exclusive calls, and at most a longest
-// chain of conflicts longer if there are.
+// least 10 times as many calls as the limit. Keyed, which leaves no slot empty while a call may start, then takes at
+// most a tenth longer than any schedule must, if there are no conflicts but with the exclusive calls, and at most a
+// longest chain of conflicts longer if there are.
 //
-// That no call is long beside all of the work would not be enough, even if each stretch had many calls. What a slot idles
-// at the end of a stretch, and beside an exclusive call, it idles once for every stretch: with calls of equal length,
-// every 257th of them exclusive, and 32 slots, no schedule comes closer to an even share of the work than 1.12 of it.
+// That no call is long beside all of the work would not be enough, even if each stretch had many calls. What a slot
+// idles at the end of a stretch, and beside an exclusive call, it idles once for every stretch: with calls of equal
+// length, every 257th of them exclusive, and 32 slots, no schedule comes closer to an even share of the work than 1.12
+// of it.
 //
 // The limit must be at least 1.
 func (w Workload) Qualifies(limit int) bool {

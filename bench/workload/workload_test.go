@@ -73,8 +73,9 @@ func everyStretch(w workload.Workload, k, limit int) bool {
 	return true
 }
 
-// TestWhatNoScheduleReaches is why Qualifies looks at stretches one by one: here no call is long beside all of the work,
-// each stretch holds 8 times the limit, and yet nothing that keeps exclusive calls alone is within 1.10 of an even share.
+// TestWhatNoScheduleReaches is why Qualifies looks at stretches one by one: here no call is long beside all of the
+// work, each stretch holds 8 times the limit, and yet nothing that keeps exclusive calls alone is within 1.10 of an
+// even share.
 func TestWhatNoScheduleReaches(t *testing.T) {
 	w := workload.Exclusives(257*32, 257, 1)
 	for i := range w.Takes {
