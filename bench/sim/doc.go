@@ -6,8 +6,8 @@
 // takes no time. The [exec.Span] of every call is what exec's Timeline records of the same calls.
 //
 // What a schedule is worth is judged apart from it: [BoundOf] says what no schedule that keeps the order of conflicting
-// calls can beat, [Result.Inversions] which conflicting calls ran out of order or together, [Policy.Steps] how many rounds a
-// policy takes. [Policies] are those that agent hosts use, from one call after another to everything at once.
+// calls can beat, [Result.Inversions] which conflicting calls ran out of order or together, [Policy.Steps] how many
+// rounds a policy takes. [Policies] are those that agent hosts use, from one call after another to everything at once.
 //
 // # Ties
 //
