@@ -227,7 +227,7 @@ func TestClaudeCodeSidechainsAndStream(t *testing.T) {
 		result(side+`"uuid":"4",`, "b")+result(side+`"uuid":"5",`, "a")+result(side+`"uuid":"6",`, "c"))
 	assert.Equal(t, "repeated record at line 4\n", problems(report))
 	require.Len(t, batches, 2)
-	assert.Len(t, batches[1].Calls, 2)
+	assert.Len(t, batches[0].Calls, 2)
 	assert.Equal(t, "sidechain", batches[0].Agent)
 
 	const stream = `"session_id":"s","parent_tool_use_id":`

@@ -59,7 +59,7 @@ func read(r io.Reader, report *Report, most int) iter.Seq2[Batch, error] {
 			over = !yield(b, nil)
 		}}
 		s := &source{
-			r: bufio.NewReaderSize(r, headSize), most: most, line: 1,
+			r: bufio.NewReaderSize(&ending{r: r}, headSize), most: most, line: 1,
 			note: func(k Kind, line int, what string) {
 				if !over {
 					report.note(k, line, what)
@@ -86,6 +86,19 @@ func read(r io.Reader, report *Report, most int) iter.Seq2[Batch, error] {
 			yield(Batch{}, fmt.Errorf("line %d: %w", s.line, err))
 		}
 	}
+}
+
+// An ending is a reader that ends once: a log may grow behind its end.
+type ending struct {
+	r   io.Reader
+	err error
+}
+
+func (e *ending) Read(p []byte) (n int, err error) {
+	if e.err == nil {
+		n, e.err = e.r.Read(p)
+	}
+	return n, e.err
 }
 
 // decode reads what it can of JSON: a member of another type than expected is as if it were not there. The error is for

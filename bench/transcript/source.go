@@ -127,10 +127,10 @@ const (
 func kindOf(head []byte) headKind {
 	line := head
 	if i := bytes.IndexByte(head, '\n'); i >= 0 {
-		line = head[:i]
+		line = bytes.TrimRight(head[:i], " \t\r")
 	}
 	switch {
-	case head[0] != '{' && head[0] != '[' && bytes.IndexByte(head[:min(len(head), 1024)], 0) >= 0:
+	case head[0] != '{' && head[0] != '[' && bytes.IndexByte(line, 0) >= 0 && !bytes.Contains(head, []byte("{\"")):
 		return isBinary
 	case head[0] == '[':
 		return isDocument
@@ -139,7 +139,8 @@ func kindOf(head []byte) headKind {
 	case head[0] != '{':
 		return isLine
 	}
-	// The first members of an object tell whether a list of messages follows.
+	// The first members of an object tell whether a list of messages follows, or whether it goes on in the next line.
+	single := false
 	for rest := line[1:]; ; {
 		name, value, ok := member(rest)
 		if !ok {
@@ -147,12 +148,14 @@ func kindOf(head []byte) headKind {
 		}
 		switch string(name) {
 		case "messages":
-			if len(value) > 0 && value[0] == '[' {
+			if len(value) > 0 && value[0] == '[' && !single {
 				return isDocument
 			}
 			return isLine
 		case "type", "uuid", "parentUuid", "seq", "timestamp", "role", "message", "payload", "data", "parts", "trace":
-			return isLine
+			if single = true; line[len(line)-1] == '}' { // a list in it is no list of records
+				return isLine
+			}
 		}
 		n := valueLen(value)
 		if n == 0 {
