@@ -89,7 +89,8 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// What is written so far is what is read, at every byte: never an error, and never a batch that the whole does not have.
+// What is written so far is what is read, at every byte: never an error, and never a batch that the whole does not
+// have.
 func TestLogThatIsBeingWritten(t *testing.T) {
 	for _, name := range []string{"claude_code_subagents.jsonl", "codex_rollout.jsonl", "opencode_export.json", "gemini_cli_chat.json",
 		"keywave_session.jsonl", "copilot_cli_events.jsonl", "dsh_session.jsonl", "pi_session.jsonl", "openai_messages.json"} {
@@ -153,7 +154,12 @@ func TestErrorOfTheReader(t *testing.T) {
 // A log that grows while it is read ends where it ended first: what comes then would begin in the middle.
 func TestLogThatGrows(t *testing.T) {
 	parts := []string{use("m1", "a", 0) + result("a", 10) + `{"type":"user"`, "", `,"x":1}` + "\n" + use("m2", "b", 20)}
-	g := &generator{piece: func(i int) string { return parts[min(i, len(parts)-1)] }}
+	g := &generator{piece: func(i int) string {
+		if i < len(parts) {
+			return parts[i]
+		}
+		return ""
+	}}
 	report := new(Report)
 	for _, err := range Read(g, report) {
 		require.NoError(t, err)

@@ -27,6 +27,9 @@ type progress struct {
 	} `json:"message"`
 }
 
+// maxReported is more milliseconds than any call takes: three years.
+const maxReported = 1e11
+
 var claudeTypes = map[string]bool{
 	"system": true, "attachment": true, "result": true, "stream_event": true, "rate_limit_event": true, "user": true,
 	"assistant": true, "control_request": true, "control_response": true, "tool_progress": true,
@@ -119,7 +122,9 @@ func (d *dispatcher) claudeResults(e *envelope, from agent, line int) {
 		}
 		a := answer{id: b.ToolUseID, line: line, at: e.Timestamp.Time, outcome: claudeOutcome(b)}
 		if r := e.ToolUseResult; r != nil && results == 1 {
-			a.reported = time.Duration((max(r.DurationMs, r.TotalDurationMs, r.DurationSeconds*1000)) * float64(time.Millisecond))
+			if ms := max(r.DurationMs, r.TotalDurationMs, r.DurationSeconds*1000); ms < maxReported {
+				a.reported = time.Duration(ms * float64(time.Millisecond))
+			}
 			if r.Interrupted {
 				a.outcome = Cancelled
 			}

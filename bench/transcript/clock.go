@@ -31,19 +31,19 @@ func (f Format) Clock() Clock {
 		return Clock{Exact, "Start and end of every call, in milliseconds, as the agent ran it. A permission that a tool " +
 			"asks for while it runs is in it."}
 	case Copilot:
-		return Clock{Exact, "Start and end of every call, in milliseconds, as the agent ran it. Waiting for a permission is " +
-			"recorded and left out."}
+		return Clock{Exact, "Start and end of every call, in milliseconds, as the agent ran it. Waiting for a permission " +
+			"is recorded and left out."}
 	case Codex:
-		return Clock{UpperBound, "From the call's arrival to its output: that holds queueing and approvals. For commands the " +
-			"measured duration is used instead where the rollout has one of at least a millisecond; of a command that goes on in " +
-			"the background it is that of the first look only."}
+		return Clock{UpperBound, "From the call's arrival to its output: that holds queueing and approvals. For commands " +
+			"the measured duration is used instead where the rollout has one of at least a millisecond; of a command that " +
+			"goes on in the background it is that of the first look only."}
 	case ClaudeCode:
-		return Clock{UpperBound, "From the line of the call to the line of its result: that holds what was still streaming, " +
-			"permission prompts, hooks and queueing behind other calls. The duration that a tool reports is used instead " +
-			"where there is one."}
+		return Clock{UpperBound, "From the line of the call to the line of its result: that holds what was still " +
+			"streaming, permission prompts, hooks and queueing behind other calls. The duration that a tool reports is used " +
+			"instead where there is one."}
 	case DSH:
-		return Clock{UpperBound, "From the start of a call to its result, which is recorded in the model's order: that holds " +
-			"waiting for earlier results. Logs without times have no clock."}
+		return Clock{UpperBound, "From the start of a call to its result, which is recorded in the model's order: that " +
+			"holds waiting for earlier results. Logs without times have no clock."}
 	case Recorded:
 		return Clock{UpperBound, "The best guess of whoever recorded the batch, made from the clock of the format that it " +
 			"comes from. Sub-agents, people and commands that went on in the background have none."}

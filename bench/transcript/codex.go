@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// An item is what is in a record of a rollout. Old rollouts, and lists of Responses items, have it as the record itself.
+// An item is what is in a record of a rollout. Old rollouts, and lists of Responses items, have it as the record
+// itself.
 type item struct {
 	Type      string          `json:"type"`
 	ID        string          `json:"id"`
@@ -94,7 +95,8 @@ func (d *dispatcher) codexItem(it *item, at time.Time, line int) bool {
 	case "local_shell_call":
 		it.Name, arguments = first(it.Name, "local_shell"), value(it.Action)
 	case "function_call_output", "custom_tool_call_output", "local_shell_call_output", "mcp_tool_call_output":
-		d.open.answer(from, false, answer{id: it.CallID, line: line, at: at, outcome: codexOutcome(it.Output), reported: wallTime(it.Output)})
+		a := answer{id: it.CallID, line: line, at: at, outcome: codexOutcome(it.Output), reported: wallTime(it.Output)}
+		d.open.answer(from, false, a)
 		return true
 	case "message":
 		if it.Role == "user" {

@@ -161,6 +161,11 @@ func (e *envelope) format() Format {
 	case e.Type == "session":
 		return Pi
 	case e.Type == "message" && e.Role != "":
+		for _, part := range e.Content {
+			if part.Type == "tool_use" || part.Type == "tool_result" {
+				return OpenAI
+			}
+		}
 		return Codex
 	case e.Type == "message" && e.Message == nil:
 		return ""
@@ -209,6 +214,9 @@ func (d *dispatcher) take(r record) (bad string) {
 		return ""
 	}
 	f := e.format()
+	if f == Codex && d.format == OpenAI && e.Type == "message" {
+		f = OpenAI // a message without calls is alike in both
+	}
 	switch {
 	case f == "" && d.format == "":
 		d.report.note(Unrecognised, r.line, typed(e.Type, r.raw))

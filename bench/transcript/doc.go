@@ -14,8 +14,8 @@
 //
 // # What a batch is
 //
-// The calls that one answer of the model holds. Claude Code writes an answer in several lines with results between them,
-// which its message id holds together. Codex writes no such id: calls belong to one answer until all of them have
+// The calls that one answer of the model holds. Claude Code writes an answer in several lines with results between
+// them, which its message id holds together. Codex writes no such id: calls belong to one answer until all of them have
 // results. In message lists and elsewhere it is the message.
 //
 // An agent's next answer ends its batch, whether all calls have results or not. So ids need to be unique among the open
@@ -29,9 +29,9 @@
 // the first lines where it is so, and the rest is read. A log that is still being written ends in a [Torn] record, or
 // has calls that are [StillOpen]; neither harms the others.
 //
-// Three things cannot be seen in a log. A session that was resumed may repeat the whole of an earlier one in a new file,
-// or behind itself, and then its batches are there twice. What an answer called on the provider's side is no call here.
-// Answers that a user threw away by going back count like the others: they did run.
+// Three things cannot be seen in a log. A session that was resumed may repeat the whole of an earlier one in a new
+// file, or behind itself, and then its batches are there twice. What an answer called on the provider's side is no call
+// here. Answers that a user threw away by going back count like the others: they did run.
 //
 // # What is kept
 //

@@ -10,8 +10,9 @@ import (
 )
 
 // Files gives the files that may be transcripts: path itself if it is a file, and all files below it whose names end in
-// .jsonl, .ndjson or .json if it is a directory, in the order of their names. Links in a directory are not followed, and
-// what is below .git and node_modules is left out. An error is that of one file or directory; the others still come.
+// .jsonl, .ndjson or .json if it is a directory, in the order of their names. Links in a directory are not followed,
+// and what is below .git and node_modules is left out. An error is that of one file or directory; the others still
+// come.
 func Files(path string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		info, err := os.Stat(path)

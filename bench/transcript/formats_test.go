@@ -347,6 +347,16 @@ func TestDSHTimes(t *testing.T) {
 	assert.Equal(t, "unknown record (type tool/novel) at line 7\n", problems(report))
 }
 
+// Answers of the Messages API, as it gives them, with the messages between.
+func TestAnthropicResponses(t *testing.T) {
+	batches, report := readAll(t, `{"id":"msg_1","type":"message","role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]}
+{"role":"user","content":[{"type":"tool_result","tool_use_id":"a"}]}
+{"id":"msg_2","type":"message","role":"assistant","content":[{"type":"text","text":"x"}]}
+`)
+	assert.Equal(t, "line 1 anthropic session= agent= turn=#1 model= dir=\n  line 1 a f {} succeeded - -\n", shown(batches...))
+	assert.Empty(t, problems(report))
+}
+
 func TestEveryFormatHasAClock(t *testing.T) {
 	quality := map[Format]Quality{Keywave: Exact, OpenCode: Exact, Copilot: Exact, ClaudeCode: UpperBound, Codex: UpperBound,
 		DSH: UpperBound, Recorded: UpperBound, Pi: TailOnly, Gemini: NoClock, OpenAI: NoClock, Anthropic: NoClock}

@@ -57,6 +57,7 @@ func (d *dispatcher) keywave(e *envelope, line int) bool {
 
 func (d *dispatcher) keywaveCall(o *open, data keywaveData, event string, at time.Time, line int) {
 	c := &o.Calls[data.Index]
+	outcome := keywaveOutcome(data.Result.Code, data.Result.IsError)
 	switch event {
 	case harness.TypeToolCall:
 		if !data.NotStarted {
@@ -70,12 +71,12 @@ func (d *dispatcher) keywaveCall(o *open, data keywaveData, event string, at tim
 			delete(o.asked, data.Index)
 		}
 	case harness.TypeToolSettle:
-		d.open.settle(o, data.Index, answer{line: line, at: at, outcome: keywaveOutcome(data.Result.Code, data.Result.IsError)})
+		d.open.settle(o, data.Index, answer{line: line, at: at, outcome: outcome})
 	case harness.TypeToolResult:
 		if c.Outcome == Unanswered { // it never ran, or was cut off
-			d.open.settle(o, data.Index, answer{line: line, outcome: keywaveOutcome(data.Result.Code, data.Result.IsError)})
+			d.open.settle(o, data.Index, answer{line: line, outcome: outcome})
 		}
-		c.Outcome = keywaveOutcome(data.Result.Code, data.Result.IsError) // a cancel changes it after the fact
+		c.Outcome = outcome // a cancel changes it after the fact
 	}
 }
 

@@ -44,7 +44,8 @@ func (p *pairing) at(of agent) *open {
 	return nil
 }
 
-// batch returns the open batch of an agent with b's turn, and begins it if it is not open. Then the agent's last is over.
+// batch returns the open batch of an agent with b's turn, and begins it if it is not open. Then the agent's last is
+// over.
 func (p *pairing) batch(of agent, b Batch) *open {
 	o := p.at(of)
 	if o != nil && o.Turn == b.Turn && len(o.Calls) < maxCalls {

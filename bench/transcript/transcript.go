@@ -38,8 +38,8 @@ type Batch struct {
 	Dir     string // the working directory, as the transcript has it; empty: not known
 	Calls   []Call // in the model's order, at least one
 
-	// Recorded is what a recorded batch says beyond that: the accesses and keys of its calls, which have no arguments. It is
-	// nil in all other formats.
+	// Recorded is what a recorded batch says beyond that: the accesses and keys of its calls, which have no arguments. It
+	// is nil in all other formats.
 	Recorded *trace.Batch
 }
 

@@ -36,8 +36,8 @@ var (
 	ErrArgument = errors.New("its arguments do not say what it uses")
 )
 
-// Calls declares the calls of one answer, in their order. A call about which anything is unclear is exclusive. Paths are
-// resolved for all of the calls together, so calls of different answers must not be compared unless [Where].Dir is
+// Calls declares the calls of one answer, in their order. A call about which anything is unclear is exclusive. Paths
+// are resolved for all of the calls together, so calls of different answers must not be compared unless [Where].Dir is
 // known.
 func (r *Rules) Calls(w Where, calls []tool.Call) []Declared {
 	out := make([]Declared, len(calls))

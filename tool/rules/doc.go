@@ -1,9 +1,9 @@
 // Package rules declares tools from a file: which may overlap at all, and which of their arguments is a path, a tree, a
-// URL or a name that they read or write. It is for calls of tools that cannot be asked, such as those in the transcripts
-// of other agents. A tool of this module's own declares itself: see package tool.
+// URL or a name that they read or write. It is for calls of tools that cannot be asked, such as those in the
+// transcripts of other agents. A tool of this module's own declares itself: see package tool.
 //
-// [Default] has rules for the tools of well-known coding agents. [Parse] reads more, [Rules.Over] puts them in front, and
-// [Rules.Calls] turns the calls of one answer into calls for package plan. Nothing of a tool runs.
+// [Default] has rules for the tools of well-known coding agents. [Parse] reads more, [Rules.Over] puts them in front,
+// and [Rules.Calls] turns the calls of one answer into calls for package plan. Nothing of a tool runs.
 //
 // # The file
 //
@@ -46,10 +46,10 @@
 //     that kind.
 //
 // An argument is named by its member in the arguments, by a path of members between dots (edits.file: lists on the way
-// are walked through, so that it may be several files), or by "." for the arguments themselves, if they are just a text.
-// A list of such names is tried in order: the first that is there counts. With "default" a call without the argument
-// uses that instead, and the list may be empty; without it the call is exclusive, as is one whose argument is not text,
-// or no path.
+// are walked through, so that it may be several files), or by "." for the arguments themselves, if they are just a
+// text. A list of such names is tried in order: the first that is there counts. With "default" a call without the
+// argument uses that instead, and the list may be empty; without it the call is exclusive, as is one whose argument is
+// not text, or no path.
 //
 // # Paths
 //

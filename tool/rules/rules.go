@@ -60,8 +60,8 @@ var defaults []byte
 var parsed = sync.OnceValues(func() (*Rules, error) { return Parse(defaults) })
 
 // Default returns the rules for the tools of well-known coding agents. The agents are called as package
-// bench/transcript calls their formats: claude-code, codex, opencode, copilot, gemini, pi, dsh, and keywave for the tools
-// of tool/files. Shell tools are exclusive: a command can do anything.
+// bench/transcript calls their formats: claude-code, codex, opencode, copilot, gemini, pi, dsh, and keywave for the
+// tools of tool/files. Shell tools are exclusive: a command can do anything.
 func Default() *Rules {
 	r, err := parsed()
 	if err != nil {
