@@ -36,5 +36,5 @@
 // # What is kept
 //
 // The arguments of calls, until the batch is handed on; of results no more than how they ended. The report has no text
-// of a transcript but the types of records that are not known.
+// of a transcript but the types of records that are not known, and the character at which a line is not JSON.
 package transcript

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// A Report says what a read found, and what it could not use. It holds no text of the transcript except names of
-// record types, each cut to a few dozen characters. It is not safe for concurrent use; reading several transcripts into
-// one Report adds up.
+// A Report says what a read found, and what it could not use. Of the text of a transcript it holds only the names of
+// record types that are not known, each cut to a few dozen characters, and the one character at which something is not
+// JSON. It is not safe for concurrent use; reading several transcripts into one Report adds up.
 type Report struct {
 	Bytes    int64
 	Lines    int
