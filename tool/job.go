@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/keywave-go/keywave/exec"
 	"github.com/keywave-go/keywave/plan"
@@ -33,6 +34,7 @@ type Job struct {
 	clock    clock
 	approval *approval // what Await has to wait for; nil: nothing
 	batch    *batch
+	nested   atomic.Int64 // calls that its body has made
 }
 
 var (
@@ -192,6 +194,13 @@ func (j *Job) Commit(ctx context.Context) error {
 func (j *Job) Skip(ctx context.Context, cause error) error {
 	j.Result = j.cancelled(cause)
 	return j.Commit(ctx)
+}
+
+// Drop takes the place of Skip for a call that leaves no trace, such as one that a program made and did not wait for: it
+// has a result that says why it was not run, and nobody is told.
+func (j *Job) Drop(cause error) {
+	j.clock.stop()
+	j.Result = j.cancelled(cause)
 }
 
 // Interrupt makes the result of a call that was running when the process ended, of which a log has no more than its

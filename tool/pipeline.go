@@ -111,6 +111,9 @@ type Invocation struct {
 	Tools    Tools     // where its name is looked up
 	Pipeline *Pipeline // what it goes through
 
+	// Parent is the call whose body made this one: see [NewNested]. Nil: the model, or a host, did.
+	Parent *Invocation
+
 	Binding                   // what its name means: as of its start, once it has started
 	Arguments json.RawMessage // {} if the model wrote none; they satisfy the tool's schema once the call has started
 	Planned   plan.Call       // how it may overlap others, and what it claims
