@@ -22,6 +22,11 @@
 // order; only tool/result is a message. A call that never starts leaves a tool/call that says so, and its result. A
 // call is known by its [Place]: turn, step and index. Ids are kept as they came, and pair nothing.
 //
+// A call whose body makes calls of its own, as a program does in code mode, leaves two more for each of them, between its
+// tool/call and its tool/settle: tool/code-dispatch-start when it starts, and tool/code-dispatch when its result is final,
+// in the order in which the program made them. They are there to be looked at: no message derives from them, and what of
+// them a log lacks at its end is not repaired. [CallTree] makes a tree of them.
+//
 // A session refuses, with [ErrOrder], what a log must not say: a result without a call, a second one, one out of the
 // model's order, a step that ends while a call of it is open.
 //
@@ -96,6 +101,9 @@
 //	tool/call          ToolCall          a call starts, or is recorded as never started
 //	approval/ask       ApprovalAsk       it waits for an approval
 //	approval/answer    ApprovalAnswer    which is given or refused
+//	tool/code-dispatch-start
+//	                   CodeDispatchStart a program that it runs has made a call, which starts
+//	tool/code-dispatch CodeDispatch      and has its result
 //	tool/settle        ToolSettle        it has settled
 //	tool/result        ToolResult        it has its result
 //	turn/cancel        Cancel            the turn, or some calls, are cancelled

@@ -28,19 +28,21 @@ type Payload interface {
 
 // The types of events. Their payloads are [SessionStart], [TurnStart] and so on.
 const (
-	TypeSessionStart     = "session/start"
-	TypeTurnStart        = "turn/start"
-	TypeStepStart        = "step/start"
-	TypeUserMessage      = "user/message"
-	TypeAssistantMessage = "assistant/message"
-	TypeToolCall         = "tool/call"
-	TypeApprovalAsk      = "approval/ask"
-	TypeApprovalAnswer   = "approval/answer"
-	TypeToolSettle       = "tool/settle"
-	TypeToolResult       = "tool/result"
-	TypeCancel           = "turn/cancel"
-	TypeStepEnd          = "step/end"
-	TypeTurnEnd          = "turn/end"
+	TypeSessionStart      = "session/start"
+	TypeTurnStart         = "turn/start"
+	TypeStepStart         = "step/start"
+	TypeUserMessage       = "user/message"
+	TypeAssistantMessage  = "assistant/message"
+	TypeToolCall          = "tool/call"
+	TypeApprovalAsk       = "approval/ask"
+	TypeApprovalAnswer    = "approval/answer"
+	TypeCodeDispatchStart = "tool/code-dispatch-start"
+	TypeCodeDispatch      = "tool/code-dispatch"
+	TypeToolSettle        = "tool/settle"
+	TypeToolResult        = "tool/result"
+	TypeCancel            = "turn/cancel"
+	TypeStepEnd           = "step/end"
+	TypeTurnEnd           = "turn/end"
 )
 
 // An Opaque is a payload as it is: of a type that this package does not know, or one that is to be copied.
@@ -72,6 +74,10 @@ func (e Event) Payload() (Payload, error) {
 		return decode[ApprovalAsk](e)
 	case TypeApprovalAnswer:
 		return decode[ApprovalAnswer](e)
+	case TypeCodeDispatchStart:
+		return decode[CodeDispatchStart](e)
+	case TypeCodeDispatch:
+		return decode[CodeDispatch](e)
 	case TypeToolSettle:
 		return decode[ToolSettle](e)
 	case TypeToolResult:
@@ -154,7 +160,7 @@ var encoders = sync.Pool{New: func() any {
 func fits(p Payload, e Event) error {
 	switch p.(type) {
 	case SessionStart, TurnStart, StepStart, UserMessage, AssistantMessage, ToolCall, ApprovalAsk, ApprovalAnswer,
-		ToolSettle, ToolResult, Cancel, StepEnd, TurnEnd:
+		CodeDispatchStart, CodeDispatch, ToolSettle, ToolResult, Cancel, StepEnd, TurnEnd:
 		return nil
 	}
 	if _, err := e.Payload(); err != nil {

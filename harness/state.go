@@ -202,6 +202,8 @@ func (f *fold) add(e Event, check bool) error {
 		err = f.assistantMessage(e, check)
 	case TypeToolCall, TypeApprovalAsk, TypeApprovalAnswer, TypeToolSettle, TypeToolResult:
 		err = f.ofCall(e, check)
+	case TypeCodeDispatchStart, TypeCodeDispatch:
+		err = f.dispatched(e, check)
 	case TypeUserMessage:
 		err = f.userMessage(e)
 	case TypeCancel:

@@ -41,6 +41,7 @@ type CallLog struct {
 	Asked      time.Time    // that it was asked for an approval; zero: it was not
 	Answered   time.Time    // that somebody answered
 	Allowed    bool         // what the answer was
+	Tree       CallTree     // of the calls that it made itself
 	Settled    time.Time    // zero: it has not, or was refused before it ran
 	Outcome    *tool.Result // it settled with; nil: it has not settled
 	Committed  time.Time    // zero: it has no result
@@ -91,7 +92,7 @@ func Turns(events iter.Seq2[Event, error]) iter.Seq2[*TurnLog, error] {
 
 func ofCall(kind string) bool {
 	switch kind {
-	case TypeToolCall, TypeApprovalAsk, TypeApprovalAnswer, TypeToolSettle, TypeToolResult:
+	case TypeToolCall, TypeApprovalAsk, TypeApprovalAnswer, TypeCodeDispatchStart, TypeCodeDispatch, TypeToolSettle, TypeToolResult:
 		return true
 	}
 	return false
@@ -131,7 +132,7 @@ func (t *TurnLog) add(e Event) error {
 			s.Message = &p
 			s.Calls = make([]CallLog, len(p.Calls))
 			for i, c := range p.Calls {
-				s.Calls[i].Call = c
+				s.Calls[i].Call, s.Calls[i].Tree.ID = c, c.ID
 			}
 		}
 	default:
@@ -154,6 +155,14 @@ func (t *TurnLog) call(e Event, p Payload) {
 	case ApprovalAnswer:
 		if c := t.at(p.Place); c != nil {
 			c.Answered, c.Allowed = e.Time, p.Allowed
+		}
+	case CodeDispatchStart:
+		if c := t.at(p.Place); c != nil {
+			c.Tree.Start(e.Time, p)
+		}
+	case CodeDispatch:
+		if c := t.at(p.Place); c != nil {
+			c.Tree.Settle(e.Time, p)
 		}
 	case ToolSettle:
 		if c := t.at(p.Place); c != nil && c.Outcome == nil {
