@@ -1,0 +1,214 @@
+package codemode
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/keywave-go/keywave/exec"
+	"github.com/keywave-go/keywave/tool"
+)
+
+// A run is one program on its way: the bridge between its runtime and the lane of its calls.
+type run struct {
+	*View
+	ctx   context.Context         // of the body
+	stop  context.CancelCauseFunc // ends the program
+	call  *tool.Invocation        // of run_code
+	below tool.Tools              // what the program may call
+	lane  *exec.Lane
+	log   *logLane // nil: nothing is recorded
+
+	mu       sync.Mutex
+	ended    bool     // the program has
+	calls    int      // that it has made
+	inFlight int      // bytes of the arguments of those that are not settled
+	exceeded *Outcome // what it has exceeded; nil: nothing
+	broken   error    // why its calls cannot be recorded
+
+	// What the result of run_code has to tell of its calls, in the order of their commits.
+	contexts  []tool.Context
+	images    []tool.Block
+	concludes bool
+	late      []late
+}
+
+// A late call had not ended when its program had.
+type late struct {
+	name    string
+	started bool
+	result  tool.Result
+}
+
+// The causes with which calls are cancelled that have not ended when their program has.
+var errEnded = errors.New("the program that made the call has ended without awaiting it")
+
+// run is the body of run_code.
+func (v *View) run(ctx context.Context, in Program) (tool.Result, error) {
+	r, program, err := v.begin(ctx)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	defer r.end(false) // also if the runtime panics
+	o, err := v.runtime.Run(program, in.Code, Bindings{
+		Tools: r.names(), Call: r.submit, Now: v.now, Rand: v.rand,
+	}, v.limits)
+	cancelled := ctx.Err() != nil
+	r.end(err == nil && o.Failure == "" && !cancelled)
+	switch {
+	case r.broken != nil:
+		return r.result(failed(fmt.Sprintf("What the program called could not be recorded, so it was stopped: %v", r.broken))), nil
+	case r.exceeded != nil:
+		o.Failure, o.Message, o.Value = r.exceeded.Failure, r.exceeded.Message, nil
+	case err != nil:
+		return r.result(failed(fmt.Sprintf("The program could not be run: %v", err))), nil
+	}
+	return r.result(r.render(o, cancelled)), nil
+}
+
+// begin opens the lane. What it returns besides is the context of the program.
+func (v *View) begin(ctx context.Context) (*run, context.Context, error) {
+	outer := tool.InvocationOf(ctx)
+	if outer == nil {
+		return nil, nil, errNoCall
+	}
+	lane, err := exec.NewLane(ctx, exec.Limit(v.parallel), exec.Admit(v.admit), exec.Drain(v.drain), exec.Name(outer.Call.ID))
+	if err != nil {
+		return nil, nil, err
+	}
+	program, stop := context.WithCancelCause(ctx)
+	r := &run{View: v, ctx: ctx, stop: stop, call: outer, below: callable(outer.Tools), lane: lane}
+	if tool.RecordsNested(ctx) {
+		r.log = &logLane{
+			ctx: ctx, calm: context.WithoutCancel(ctx), shorten: v.shorten,
+			room: make(chan struct{}, v.parallel),
+			failed: func(err error) {
+				r.mu.Lock()
+				r.broken = err
+				r.mu.Unlock()
+				stop(err)
+			},
+		}
+	}
+	return r, program, nil
+}
+
+// names are what the program finds.
+func (r *run) names() []string {
+	defs := r.below.Definitions()
+	names := make([]string, len(defs))
+	for i := range defs {
+		names[i] = defs[i].Name
+	}
+	return names
+}
+
+// submit takes a call of the program. It does not wait.
+func (r *run) submit(name string, arguments json.RawMessage, settle func(json.RawMessage, string)) {
+	if why := r.take(len(arguments)); why != "" {
+		settle(nil, why)
+		return
+	}
+	j, err := tool.NewNested(r.ctx, r.below, tool.Call{Name: name, Arguments: string(arguments)})
+	if err == nil {
+		j.Call.ID = fmt.Sprintf("%s:code:%d", r.call.Call.ID, j.Index+1)
+		c := &call{Job: j, run: r, size: len(arguments), settle: settle}
+		if r.log != nil {
+			j.Record = c.record
+		}
+		_, err = tool.Submit(r.lane, c)
+	}
+	if err != nil { // the lane is closed
+		settle(nil, errEnded.Error())
+	}
+}
+
+// take holds a call to the limits, and says why it cannot be made, if so.
+func (r *run) take(size int) (refusal string) {
+	l := &r.limits
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.ended || r.exceeded != nil:
+		return "the program has ended: nothing is called any more"
+	case size > l.Payload:
+		return fmt.Sprintf("it was not called: its arguments have %d bytes, and no more than %d can be handed over at once", size, l.Payload)
+	case r.calls == l.Calls:
+		return r.exceed(CallLimit, fmt.Sprintf("it has made %d calls, which is as many as a program can make", l.Calls))
+	case r.inFlight+size > l.InFlight:
+		return r.exceed(OutputLimit, fmt.Sprintf("the arguments of its calls that have not ended are more than %d bytes together: await some before it makes others", l.InFlight))
+	}
+	r.calls++
+	r.inFlight += size
+	return ""
+}
+
+// exceed ends a program whose runtime has let it pass a limit. It is called with mu held.
+func (r *run) exceed(kind Kind, message string) string {
+	r.exceeded = &Outcome{Failure: kind, Message: message}
+	r.stop(errors.New(message))
+	return message
+}
+
+// committed takes what rides on the result of run_code.
+func (r *run) committed(c *call) {
+	r.contexts = append(r.contexts, c.Result.Contexts...)
+	for _, b := range c.Result.Content {
+		if b.Image != nil {
+			r.images = append(r.images, b)
+		}
+	}
+	r.concludes = r.concludes || c.Result.Concludes
+	r.settled(c, true)
+}
+
+func (r *run) skipped(c *call) { r.settled(c, false) }
+
+func (r *run) settled(c *call, started bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.inFlight -= c.size
+	if r.ended {
+		r.late = append(r.late, late{c.Call.Name, started, c.Result})
+	}
+}
+
+// end ends the run: what has not started does not, what runs is aborted, if grace and the host so will not before some
+// time, and all of it, up to its record, has ended when it returns.
+func (r *run) end(grace bool) {
+	r.mu.Lock()
+	over := r.ended
+	r.ended = true
+	r.mu.Unlock()
+	if over {
+		return
+	}
+	r.lane.Close()
+	if wait := r.unawaited; grace && wait > 0 {
+		t := time.AfterFunc(wait, func() { r.lane.Cancel(errEnded) })
+		_ = r.lane.Wait()
+		t.Stop()
+	} else {
+		r.lane.Cancel(errEnded)
+		_ = r.lane.Wait()
+	}
+	if r.log != nil {
+		r.log.wait()
+	}
+	r.stop(nil)
+}
+
+// result adds to a result what the calls have brought along.
+func (r *run) result(own tool.Result) tool.Result {
+	own.Content = append(own.Content, r.images...)
+	own.Contexts = r.contexts
+	own.Concludes = r.concludes
+	return own
+}
+
+func failed(text string) tool.Result {
+	return tool.Result{IsError: true, Content: []tool.Block{{Text: text}}}
+}
