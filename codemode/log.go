@@ -14,7 +14,6 @@ import (
 // recorded. It has a goroutine only while there is something to record.
 type logLane struct {
 	ctx     context.Context // of the body
-	calm    context.Context // without its cancel
 	shorten Shortener       // nil: nothing is
 	failed  func(error)     // is told of the first record that could not be made
 
@@ -100,7 +99,7 @@ func (l *logLane) record(e tool.Event) (err error) {
 			err = fmt.Errorf("it panicked: %v", v)
 		}
 	}()
-	return tool.RecordNested(l.calm, e)
+	return tool.RecordNested(l.ctx, e)
 }
 
 // short has the hook shorten a result, on a goroutine of its own, which it may end.

@@ -111,7 +111,7 @@ func (r *run) notes(o Outcome) string {
 			dropped = append(dropped, member(l.name))
 		case l.result.Code == tool.Aborted || l.result.Code == tool.Abandoned:
 			aborted = append(aborted, member(l.name))
-		case l.result.IsError:
+		case l.result.IsError && l.alone:
 			lines = append(lines, "Note: "+member(l.name)+", which was not awaited, failed: "+bounded(l.result.Text(), maxNote))
 		}
 	}

@@ -36,10 +36,11 @@ type run struct {
 	late      []late
 }
 
-// A late call had not ended when its program had.
+// A late call had not ended when its program had, or when both were cancelled.
 type late struct {
 	name    string
 	started bool
+	alone   bool // the program had ended
 	result  tool.Result
 }
 
@@ -83,8 +84,7 @@ func (v *View) begin(ctx context.Context) (*run, context.Context, error) {
 	r := &run{View: v, ctx: ctx, stop: stop, call: outer, below: callable(outer.Tools), lane: lane}
 	if tool.RecordsNested(ctx) {
 		r.log = &logLane{
-			ctx: ctx, calm: context.WithoutCancel(ctx), shorten: v.shorten,
-			room: make(chan struct{}, v.parallel),
+			ctx: ctx, shorten: v.shorten, room: make(chan struct{}, v.parallel),
 			failed: func(err error) {
 				r.mu.Lock()
 				r.broken = err
@@ -171,8 +171,8 @@ func (r *run) settled(c *call, started bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.inFlight -= c.size
-	if r.ended {
-		r.late = append(r.late, late{c.Call.Name, started, c.Result})
+	if r.ended || r.ctx.Err() != nil { // a cancel ends calls and program at once, in any order
+		r.late = append(r.late, late{c.Call.Name, started, r.ended, c.Result})
 	}
 }
 

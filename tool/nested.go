@@ -24,13 +24,14 @@ func NewNested(ctx context.Context, t Tools, c Call) (*Job, error) {
 var errNoBody = errors.New("the context is not that of the body of a tool")
 
 // RecordNested hands an event of a call that the body which was given ctx makes itself, or that is nested deeper, to the
-// Record of the body's own [Job], if it has one: what is recorded of a call then includes the calls in it.
+// Record of the body's own [Job], if it has one: what is recorded of a call then includes the calls in it. The context that
+// Record is given is that in which the body runs, without its cancel. RecordNested is itself a Record for nested jobs.
 func RecordNested(ctx context.Context, e Event) error {
 	outer, _ := ctx.Value(callKey{}).(*callContext)
 	if outer == nil || outer.job.Record == nil {
 		return nil
 	}
-	return outer.job.Record(ctx, e)
+	return outer.job.Record(context.WithoutCancel(outer.Context), e)
 }
 
 // RecordsNested reports whether [RecordNested] would reach anybody.
