@@ -1,0 +1,2 @@
+// Package js runs programs in TypeScript.
+package js

@@ -1,0 +1,195 @@
+//go:build linux || darwin
+
+package js
+
+import (
+	"context"
+	"errors"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/keywave-go/keywave/codemode"
+)
+
+// maxRuns is after how many runs a worker is replaced, so that no leak of the engine lasts.
+const maxRuns = 1000
+
+// Options are those of [New].
+type Options struct {
+	// Warm is how many workers are kept ready for the next programs. Zero is 2; with a negative number none is kept, and
+	// each program waits for the start of its worker.
+	Warm int
+
+	// Max is how many workers there are at most; a program that finds none free waits, and its wall time runs. Zero is no
+	// bound: with one, programs whose tools run programs wait for each other.
+	Max int
+}
+
+// New makes a runtime whose programs run in worker processes, one program at a time in each. A worker is this program,
+// started once more: [Worker] must be called first thing in main.
+//
+// A worker that does not end by itself when a limit is passed is killed. It is used again only after a program that
+// returned or threw, always with a new world. It ends when this process ends.
+func New(o Options) (*Runtime, error) {
+	switch {
+	case os.Getenv(workerEnv) != "":
+		return nil, errors.New("js: a worker cannot start workers; js.Worker() must be the first thing in main")
+	case !hooked:
+		return nil, errors.New("js: worker processes need a line in the host: call js.Worker() as the first thing in main, and in TestMain of tests")
+	case o.Max < 0:
+		return nil, errors.New("js: Max must not be negative")
+	case o.Warm == 0:
+		o.Warm = 2
+	}
+	if o.Max > 0 {
+		o.Warm = min(o.Warm, o.Max)
+	}
+	r := newRuntime(codemode.Process)
+	p := &pool{Options: o}
+	if o.Max > 0 {
+		p.permits = make(chan struct{}, o.Max)
+	}
+	r.run, r.stop = p.run, p.close
+	p.mu.Lock()
+	p.fill()
+	p.mu.Unlock()
+	return r, nil
+}
+
+type pool struct {
+	Options
+	permits chan struct{} // nil: no bound
+
+	mu     sync.Mutex
+	free   []*process
+	coming int // workers that are being started to be kept
+	closed bool
+	work   sync.WaitGroup // starts and kills
+}
+
+func (p *pool) run(ctx context.Context, o order, b codemode.Bindings) (codemode.Outcome, error) {
+	start := time.Now()
+	waiting, cancel := context.WithTimeout(ctx, o.Limits.Wall)
+	defer cancel()
+	wall := o.Limits.Wall
+	for range 4 {
+		w, err := p.take(waiting)
+		if err != nil {
+			if ctx.Err() != nil {
+				return aborted(ctx), nil
+			}
+			if waiting.Err() != nil {
+				return codemode.Outcome{Failure: codemode.Timeout, Message: "no worker came free in time"}, nil
+			}
+			return codemode.Outcome{}, err
+		}
+		// What it waited for its worker is part of its time.
+		o.Limits.Wall = max(wall-time.Since(start), time.Millisecond)
+		outcome, clean, err := w.run(ctx, o, b, time.Now())
+		p.give(w, clean)
+		if !errors.Is(err, errGone) {
+			return outcome, err
+		}
+	}
+	return codemode.Outcome{}, errors.New("js: worker after worker ends before it begins")
+}
+
+// take takes a worker that waits, or starts one.
+func (p *pool) take(ctx context.Context) (*process, error) {
+	if p.permits != nil {
+		select {
+		case p.permits <- struct{}{}:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	var w *process
+	p.mu.Lock()
+	if n := len(p.free); n > 0 {
+		w = p.free[n-1]
+		p.free = p.free[:n-1]
+	}
+	p.fill()
+	p.mu.Unlock()
+	var err error
+	if w == nil {
+		w, err = spawn()
+	}
+	if err == nil {
+		if err = w.awaitReady(ctx); err == nil {
+			return w, nil
+		}
+		p.discard(w)
+	}
+	if p.permits != nil {
+		<-p.permits
+	}
+	return nil, err
+}
+
+// give takes a worker back.
+func (p *pool) give(w *process, clean bool) {
+	if p.permits != nil {
+		defer func() { <-p.permits }()
+	}
+	w.runs++
+	p.mu.Lock()
+	if clean && w.runs < maxRuns && !p.closed && len(p.free) < max(p.Warm, 0) {
+		p.free = append(p.free, w)
+		p.mu.Unlock()
+		return
+	}
+	p.mu.Unlock()
+	p.discard(w)
+	p.mu.Lock()
+	p.fill()
+	p.mu.Unlock()
+}
+
+// discard kills a worker. Nobody waits for that but close.
+func (p *pool) discard(w *process) {
+	p.work.Go(w.kill)
+}
+
+// fill starts workers until enough are ready, one at a time: they take a processor while they start.
+func (p *pool) fill() {
+	if p.closed || p.coming > 0 || len(p.free) >= p.Warm {
+		return
+	}
+	p.coming++
+	p.work.Go(func() {
+		w, err := spawn()
+		if err == nil {
+			ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+			defer cancel()
+			if err = w.awaitReady(ctx); err != nil {
+				w.kill()
+			}
+		}
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.coming--
+		switch {
+		case err != nil:
+			// The next run reports it, if it lasts.
+		case p.closed || len(p.free) >= p.Warm:
+			p.discard(w)
+		default:
+			p.free = append(p.free, w)
+			p.fill()
+		}
+	})
+}
+
+func (p *pool) close() {
+	p.mu.Lock()
+	p.closed = true
+	free := p.free
+	p.free = nil
+	p.mu.Unlock()
+	for _, w := range free {
+		p.discard(w)
+	}
+	p.work.Wait()
+}

@@ -1,0 +1,93 @@
+package js
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/keywave-go/keywave/codemode"
+)
+
+// A Runtime runs programs in TypeScript. It is made by [New] or by [NewInProcess], which differ in what keeps a program in.
+// It is safe for concurrent use.
+type Runtime struct {
+	isolation codemode.Isolation
+	run       func(ctx context.Context, o order, b codemode.Bindings) (codemode.Outcome, error)
+	stop      func()
+
+	mu     sync.Mutex
+	closed context.Context // done once Close was called
+	close  context.CancelCauseFunc
+	runs   sync.WaitGroup
+}
+
+var _ codemode.Runtime = (*Runtime)(nil)
+
+// ErrClosed is what a run ends with once its [Runtime] was closed.
+var ErrClosed = errors.New("js: the runtime is closed")
+
+func newRuntime(i codemode.Isolation) *Runtime {
+	r := &Runtime{isolation: i, stop: func() {}}
+	r.closed, r.close = context.WithCancelCause(context.Background())
+	return r
+}
+
+// Info says what the runtime is.
+func (r *Runtime) Info() codemode.Info {
+	return codemode.Info{Language: "TypeScript", Isolation: r.isolation}
+}
+
+// Run runs a program, as [codemode.Runtime] says.
+func (r *Runtime) Run(ctx context.Context, source string, b codemode.Bindings, l codemode.Limits) (codemode.Outcome, error) {
+	l, err := withDefaults(l)
+	if err != nil {
+		return codemode.Outcome{}, err
+	}
+	if b.Call == nil && len(b.Tools) > 0 {
+		return codemode.Outcome{}, errors.New("js: bindings with tools, and without a Call")
+	}
+	if err := unique(b.Tools); err != nil {
+		return codemode.Outcome{}, err
+	}
+	r.mu.Lock()
+	if r.closed.Err() != nil {
+		r.mu.Unlock()
+		return codemode.Outcome{}, ErrClosed
+	}
+	r.runs.Add(1)
+	r.mu.Unlock()
+	defer r.runs.Done()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(r.closed, func() { cancel(ErrClosed) })()
+	if ctx.Err() != nil {
+		return aborted(ctx), nil
+	}
+	return r.run(ctx, order{Source: source, Tools: b.Tools, Limits: l, Now: b.Now != nil, Rand: b.Rand != nil}, b)
+}
+
+// Close ends the programs that run, as if their contexts were done, waits for them, and ends the workers. A Runtime that
+// was closed runs nothing more.
+func (r *Runtime) Close() error {
+	r.mu.Lock()
+	r.close(ErrClosed)
+	r.mu.Unlock()
+	r.runs.Wait()
+	r.stop()
+	return nil
+}
+
+func unique(tools []string) error {
+	seen := make(map[string]struct{}, len(tools))
+	for _, t := range tools {
+		if _, ok := seen[t]; ok {
+			return errors.New("js: two tools are named " + t)
+		}
+		seen[t] = struct{}{}
+	}
+	return nil
+}
+
+func aborted(ctx context.Context) codemode.Outcome {
+	return codemode.Outcome{Failure: codemode.Abort, Message: "the program was aborted: " + context.Cause(ctx).Error()}
+}
