@@ -46,7 +46,8 @@ func parse(schema json.RawMessage) (v any) {
 // types makes types of one schema.
 type types struct {
 	root any
-	made int // types so far
+	made int      // types so far
+	refs []string // that are being resolved: one of them again is a type without an end
 }
 
 // Bounds of one schema: with references, a short one can describe a type of any length.
@@ -62,26 +63,29 @@ func (t *types) of(schema any, indent string, depth int) string {
 		return "unknown"
 	}
 	again := func(schema any) string { return t.of(schema, indent, depth+1) }
-	switch {
-	case s["$ref"] != nil:
-		return again(t.resolve(s["$ref"]))
-	case s["const"] != nil:
-		return literal(s["const"])
-	case s["enum"] != nil:
-		values, _ := s["enum"].([]any)
-		return union(values, literal)
-	case s["anyOf"] != nil:
-		schemas, _ := s["anyOf"].([]any)
-		return union(schemas, again)
-	case s["oneOf"] != nil:
-		schemas, _ := s["oneOf"].([]any)
-		return union(schemas, again)
-	case s["allOf"] != nil:
-		schemas, _ := s["allOf"].([]any)
-		if len(schemas) == 1 && s["properties"] == nil {
-			return again(schemas[0])
+	list := func(word string) []any { l, _ := s[word].([]any); return l }
+	if ref, ok := s["$ref"].(string); ok {
+		if ref == "#" || slices.Contains(t.refs, ref) {
+			return "unknown"
 		}
-		return "unknown"
+		t.refs = append(t.refs, ref)
+		defer func() { t.refs = t.refs[:len(t.refs)-1] }()
+		return again(t.resolve(ref))
+	}
+	if value, ok := s["const"]; ok {
+		return literal(value)
+	}
+	if s["properties"] == nil { // else what is in these words only says which of the properties go together
+		switch {
+		case s["enum"] != nil:
+			return union(list("enum"), literal)
+		case s["anyOf"] != nil:
+			return union(list("anyOf"), again)
+		case s["oneOf"] != nil:
+			return union(list("oneOf"), again)
+		case s["allOf"] != nil:
+			return intersection(list("allOf"), again)
+		}
 	}
 	if kinds, ok := s["type"].([]any); ok {
 		return union(kinds, func(kind any) string { return t.kind(kind, s, indent, depth) })
@@ -166,16 +170,13 @@ func (t *types) object(s map[string]any, indent string, depth int) string {
 }
 
 // resolve finds what a reference within the schema means; nil if it finds nothing.
-func (t *types) resolve(ref any) any {
-	path, ok := strings.CutPrefix(fmt.Sprint(ref), "#")
+func (t *types) resolve(ref string) any {
+	path, ok := strings.CutPrefix(ref, "#")
 	if !ok {
 		return nil
 	}
 	at := t.root
 	for part := range strings.SplitSeq(strings.TrimPrefix(path, "/"), "/") {
-		if path == "" {
-			break
-		}
 		m, _ := at.(map[string]any)
 		at = m[strings.NewReplacer("~1", "/", "~0", "~").Replace(part)]
 	}
@@ -197,11 +198,33 @@ func union(of []any, one func(any) string) string {
 	return strings.Join(parts, " | ")
 }
 
-func array(of string) string {
-	if strings.Contains(of, " | ") {
-		return "(" + of + ")[]"
+func intersection(of []any, one func(any) string) string {
+	var parts []string
+	for _, v := range of {
+		if p := one(v); p != "unknown" { // which takes nothing away
+			parts = append(parts, p)
+		}
 	}
-	return of + "[]"
+	switch len(parts) {
+	case 0:
+		return "unknown"
+	case 1:
+		return parts[0]
+	}
+	for i, p := range parts {
+		parts[i] = grouped(p)
+	}
+	return strings.Join(parts, " & ")
+}
+
+func array(of string) string { return grouped(of) + "[]" }
+
+// grouped is a type as a part of another one.
+func grouped(t string) string {
+	if strings.Contains(t, " | ") || strings.Contains(t, " & ") {
+		return "(" + t + ")"
+	}
+	return t
 }
 
 // literal is the type of one value.
