@@ -344,15 +344,24 @@ func (m *vm) throw(message string) value {
 
 func pointer(v value) uintptr { return *(*uintptr)(unsafe.Pointer(&v)) }
 
-// names are strings of the engine that live for ever.
-var names sync.Map
+// names are strings in the engine's memory that live for ever.
+var (
+	namesMu sync.Mutex
+	names   = map[string]uintptr{}
+)
 
 func nameOf(s string) uintptr {
-	if p, ok := names.Load(s); ok {
-		return uintptr(unsafe.Pointer(&p.([]byte)[0]))
+	namesMu.Lock()
+	defer namesMu.Unlock()
+	p, ok := names[s]
+	if !ok {
+		var err error
+		if p, err = libc.CString(s); err != nil {
+			panic(err) // a few bytes, once
+		}
+		names[s] = p
 	}
-	p, _ := names.LoadOrStore(s, append([]byte(s), 0))
-	return uintptr(unsafe.Pointer(&p.([]byte)[0]))
+	return p
 }
 
 func vmOf(id uintptr) *vm {
