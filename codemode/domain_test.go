@@ -2,6 +2,7 @@ package codemode_test
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -120,7 +121,7 @@ func TestC1ProgramInACallOfAProgram(t *testing.T) {
 			}
 			_, err = tool.Submit(lane, job)
 			lane.Close()
-			err = lane.Wait()
+			err = errors.Join(err, lane.Wait())
 			return job.Result.Text(), err
 		}})
 		depth := 0

@@ -1,6 +1,7 @@
 package tool_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"testing/synctest"
