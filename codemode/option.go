@@ -64,7 +64,8 @@ func MaxParallelSubCalls(n int) Option { return func(o *options) { o.parallel = 
 
 // Admit sets what says which call of a program may start: [plan.NewRolling], which is the default, starts them in the
 // order in which the program makes them, and never has a call that claims a write overlap another one; [plan.NewKeyed]
-// lets writes of different keys overlap, too. See [exec.Admit].
+// lets writes of different keys overlap, too. It must keep the order of calls that conflict, as all of package plan but
+// [plan.NewFirstFit] do: models are told that. See [exec.Admit].
 func Admit(admission func() plan.Admission) Option { return func(o *options) { o.admit = admission } }
 
 // DrainUnawaited sets how long calls that have not ended when their program does, because it did not await them, may go
