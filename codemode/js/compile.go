@@ -33,6 +33,9 @@ func compile(m *vm, source string, limit int) (value, positions, error) {
 	if deep {
 		return undefined, nil, fmt.Errorf("the program is nested more deeply than %d brackets", maxNesting)
 	}
+	if strings.Count(source, "=>") > maxArrows {
+		return undefined, nil, fmt.Errorf("the program has more than %d arrow functions", maxArrows)
+	}
 	// What is JavaScript needs no translation. That is not only faster: translation takes exponential time for some
 	// programs. Where the languages read the same text differently, TypeScript's reading counts.
 	if !generic(source) {
@@ -43,7 +46,11 @@ func compile(m *vm, source string, limit int) (value, positions, error) {
 			m.free(f)
 			return undefined, nil, errCloses
 		} else {
+			overflow := strings.HasPrefix(m.errorText(f), "SyntaxError: stack overflow")
 			m.free(f)
+			if overflow {
+				return undefined, nil, errDeep
+			}
 		}
 	}
 	if closes {
@@ -64,6 +71,8 @@ func compile(m *vm, source string, limit int) (value, positions, error) {
 	}
 	return f, pos, nil
 }
+
+var errDeep = errors.New("SyntaxError: the program is nested too deeply")
 
 var errCloses = errors.New("SyntaxError: the program closes a bracket that it did not open")
 

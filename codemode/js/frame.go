@@ -15,11 +15,10 @@ import (
 //
 //	host → worker                        worker → host
 //	frameRun     an order, as JSON       frameReady   the worker waits for an order
-//	frameValue   id, value as JSON       frameBegun   it has read one
-//	frameFailure id, message             frameCall    number of the tool, arguments as JSON
-//	frameNow     Unix milliseconds       frameLog     level, text
-//	frameRandom  bits of a float         frameAskNow, frameAskRandom
-//	                                     frameDone    length of an outcome, it as JSON, its value
+//	frameValue   id, value as JSON       frameCall    number of the tool, arguments as JSON
+//	frameFailure id, message             frameLog     level, text
+//	frameNow     Unix milliseconds       frameAskNow, frameAskRandom
+//	frameRandom  bits of a float         frameDone    length of an outcome, it as JSON, its value
 //
 // Calls are numbered by their order, on both sides, so that there is no id that a worker could forge.
 const (
@@ -29,7 +28,6 @@ const (
 	frameNow
 	frameRandom
 	frameReady
-	frameBegun
 	frameCall
 	frameLog
 	frameAskNow

@@ -57,7 +57,7 @@ func runHere(ctx context.Context, o order, b codemode.Bindings, overran *atomic.
 	go func() {
 		var err error
 		if m, err = boot(); err == nil {
-			w = newWatch(m, o.Limits)
+			w = newWatch(m, o)
 		}
 		ready <- err
 		if err != nil {

@@ -9,6 +9,10 @@ import (
 // kilobytes takes seconds and gigabytes.
 const maxNesting = 200
 
+// maxArrows bounds how many arrow functions a program has, what looks like one in a string included. They nest without
+// brackets, and each takes more of a parser's stack than anything else: 64 KiB of them are fatal to the process.
+const maxArrows = 2000
+
 // maxReadings bounds how many readings of a source are followed at once.
 const maxReadings = 64
 

@@ -68,31 +68,26 @@ type pool struct {
 	work   sync.WaitGroup // starts and kills
 }
 
+// run runs a program in a worker of its own for that long.
 func (p *pool) run(ctx context.Context, o order, b codemode.Bindings) (codemode.Outcome, error) {
 	start := time.Now()
 	waiting, cancel := context.WithTimeout(ctx, o.Limits.Wall)
 	defer cancel()
-	wall := o.Limits.Wall
-	for range 4 {
-		w, err := p.take(waiting)
-		if err != nil {
-			if ctx.Err() != nil {
-				return aborted(ctx), nil
-			}
-			if waiting.Err() != nil {
-				return codemode.Outcome{Failure: codemode.Timeout, Message: "no worker came free in time"}, nil
-			}
-			return codemode.Outcome{}, err
-		}
-		// What it waited for its worker is part of its time.
-		o.Limits.Wall = max(wall-time.Since(start), time.Millisecond)
-		outcome, clean, err := w.run(ctx, o, b, time.Now())
-		p.give(w, clean)
-		if !errors.Is(err, errGone) {
-			return outcome, err
-		}
+	w, err := p.take(waiting)
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return aborted(ctx), nil
+	case waiting.Err() != nil:
+		return codemode.Outcome{Failure: codemode.Timeout, Message: "no worker came free in time"}, nil
+	default:
+		return codemode.Outcome{}, err
 	}
-	return codemode.Outcome{}, errors.New("js: worker after worker ends before it begins")
+	// What it waited for its worker is part of its time.
+	o.Spent = time.Since(start)
+	outcome, clean, err := w.run(ctx, o, b, start)
+	p.give(w, clean)
+	return outcome, err
 }
 
 // take takes a worker that waits, or starts one.
@@ -106,9 +101,13 @@ func (p *pool) take(ctx context.Context) (*process, error) {
 	}
 	var w *process
 	p.mu.Lock()
-	if n := len(p.free); n > 0 {
-		w = p.free[n-1]
-		p.free = p.free[:n-1]
+	// The one that waits longest has its next world ready.
+	for w == nil && len(p.free) > 0 {
+		w, p.free = p.free[0], p.free[1:]
+		if !w.alive() {
+			p.discard(w)
+			w = nil
+		}
 	}
 	p.fill()
 	p.mu.Unlock()

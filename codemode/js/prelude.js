@@ -17,6 +17,7 @@
   const getter = (c, name) => getOwnPropertyDescriptor(c.prototype, name).get;
   const mapGet = method(M, "get"), mapSet = method(M, "set"), mapHas = method(M, "has"), mapDelete = method(M, "delete");
   const mapEach = method(M, "forEach"), setEach = method(S, "forEach"), setAdd = method(S, "add");
+  const setHas = method(S, "has"), setDelete = method(S, "delete");
   const mapSize = getter(M, "size"), setSize = getter(S, "size");
   const dateTime = method(D, "getTime"), dateISO = method(D, "toISOString");
   const regexSource = getter(RegExp, "source"), regexFlags = getter(RegExp, "flags");
@@ -71,10 +72,23 @@
     return e;
   };
 
+  // enter notes that v is being walked through, and reports whether it was already; leave takes it back. What has nothing
+  // above it costs nothing.
+  let root, inside = null;
+  const enter = (v, depth) => {
+    if (depth === 0) { root = v; inside = null; return false; }
+    if (v === root) return true;
+    if (inside === null) inside = new S();
+    else if (apply(setHas, inside, [v])) return true;
+    apply(setAdd, inside, [v]);
+    return false;
+  };
+  const leave = (v, depth) => { if (depth > 0) apply(setDelete, inside, [v]); };
+
   // Arguments: lossless JSON, or an error that names the path.
 
   const DEPTH = 500;
-  const path = create(null);
+  let path;
   const plainKey = (k) => {
     if (k.length === 0 || k.length > 40) return false;
     for (let i = 0; i < k.length; i++) {
@@ -104,7 +118,7 @@
   };
   let size = 0;
   const grow = (s) => { size += s.length; if (size > limits.payload) throw { __proto__: null, refused: new RE("arguments are larger than " + limits.payload + " bytes") }; return s; };
-  const write = (v, depth, above) => {
+  const write = (v, depth) => {
     switch (typeof v) {
       case "string":
         if (!apply(wellFormed, v, [])) refuse(depth, "has half of a surrogate pair, which is no Unicode");
@@ -122,8 +136,7 @@
     }
     if (v === null) return grow("null");
     if (depth >= DEPTH) refuse(depth, "is nested deeper than " + DEPTH + " levels");
-    for (let a = above; a !== null; a = a.above) if (a.v === v) refuse(depth, "is part of itself");
-    const here = { __proto__: null, v, above };
+    if (enter(v, depth)) refuse(depth, "is part of itself");
     if (isArray(v)) {
       const n = v.length;
       if (ownKeys(v).length !== n + 1) {
@@ -134,8 +147,9 @@
       for (let i = 0; i < n; i++) {
         path[depth] = i;
         if (i > 0) s += ",";
-        s += write(v[i], depth + 1, here);
+        s += write(v[i], depth + 1);
       }
+      leave(v, depth);
       return s + grow("]");
     }
     const proto = getPrototypeOf(v);
@@ -149,20 +163,26 @@
       if (typeof k === "symbol") refuse(depth, "has a key that is a symbol");
       path[depth] = k;
       if (!apply(wellFormed, k, [])) refuse(depth + 1, "has a key with half of a surrogate pair, which is no Unicode");
-      s += (first ? "" : ",") + grow(quote(k)) + ":" + write(has(d, "value") ? d.value : get(v, k), depth + 1, here);
+      s += (first ? "" : ",") + grow(quote(k)) + ":" + write(has(d, "value") ? d.value : get(v, k), depth + 1);
       first = false;
     }
+    leave(v, depth);
     return s + grow("}");
   };
   const argumentsOf = (n, a) => {
     if (n === 0) return "{}";
     if (n > 1) throw { __proto__: null, refused: new TE("a tool takes one argument, an object; this call has " + n) };
+    // A getter may call a tool: the walks are nested then.
+    const keptRoot = root, keptInside = inside, keptSize = size, keptPath = path;
     size = 0;
+    path = create(null);
     try {
-      return write(a, 0, null);
+      return write(a, 0);
     } catch (e) {
       if (typeof e === "object" && e !== null && getPrototypeOf(e) === null && isError(e.refused)) throw e;
       throw { __proto__: null, refused: new TE("arguments cannot be read: " + brief(e)) };
+    } finally {
+      root = keptRoot; inside = keptInside; size = keptSize; path = keptPath;
     }
   };
 
@@ -223,16 +243,16 @@
   const spend = (s) => { room -= s.length; if (room < 0) throw over; return s; };
   const text = (s) => { if (s.length > room) throw over; return spend(quote(apply(toWellFormed, s, []))); };
   const SHOWN = 200;
-  const items = (v, n, depth, above, json) => {
+  const items = (v, n, depth, json) => {
     let s = spend("[");
     for (let i = 0; i < n; i++) {
       if (i > 0) s += spend(",");
-      const x = show(v[i], depth + 1, above, "" + i, json);
+      const x = show(v[i], depth + 1, "" + i, json);
       s += x === undefined ? spend("null") : x;
     }
     return s + spend("]");
   };
-  const show = (v, depth, above, key, json) => {
+  const show = (v, depth, key, json) => {
     if (json && (typeof v === "object" && v !== null || typeof v === "bigint")) {
       const f = get(O(v), "toJSON");
       if (typeof f === "function") v = apply(f, v, [key]);
@@ -250,11 +270,15 @@
       }
     }
     if (v === null) return spend("null");
-    for (let a = above; a !== null; a = a.above) if (a.v === v) return text("[circular]");
     if (depth >= SHOWN) return text("[nested too deeply]");
-    const here = { __proto__: null, v, above };
-    const inner = (x) => { const s = show(x, depth + 1, here, key, json); return s === undefined ? spend("null") : s; };
-    if (isArray(v) || apply(typedTag, v, []) !== undefined) return items(v, v.length, depth, here, json);
+    if (enter(v, depth)) return text("[circular]");
+    const s = showObject(v, depth, key, json);
+    leave(v, depth);
+    return s;
+  };
+  const showObject = (v, depth, key, json) => {
+    const inner = (x) => { const s = show(x, depth + 1, key, json); return s === undefined ? spend("null") : s; };
+    if (isArray(v) || apply(typedTag, v, []) !== undefined) return items(v, v.length, depth, json);
     if (isPromise(v)) return text("[promise: await it]");
     if (isError(v)) {
       let s = spend("{") + "\"name\":" + text(field(v, "name")) + ",\"message\":" + text(field(v, "message"));
@@ -267,7 +291,7 @@
       let n = 0;
       if (isMap(v)) apply(mapEach, v, [(x, k) => { put(all, n++, [k, x]); }]);
       else apply(setEach, v, [(x) => { put(all, n++, x); }]);
-      return items(all, n, depth, here, json);
+      return items(all, n, depth, json);
     }
     if (isRegExp(v)) return text("/" + apply(regexSource, v, []) + "/" + apply(regexFlags, v, []));
     if (isBuffer(v)) return text("[ArrayBuffer of " + apply(bufferLength, v, []) + " bytes]");
@@ -283,7 +307,7 @@
       if (typeof k === "symbol") continue;
       const d = getOwnPropertyDescriptor(v, k);
       if (d === undefined || !d.enumerable) continue;
-      const x = show(has(d, "value") ? d.value : get(v, k), depth + 1, here, k, json);
+      const x = show(has(d, "value") ? d.value : get(v, k), depth + 1, k, json);
       if (x === undefined) continue;
       s += (first ? "" : ",") + text(k) + ":" + x;
       first = false;
@@ -302,21 +326,22 @@
   // inspect is v for a person. It never throws.
   const inspect = (v, most) => {
     if (typeof v === "string") return v.length > most ? apply(slice, v, [0, most]) + "…" : v;
-    const kept = room;
+    const kept = room, keptRoot = root, keptInside = inside;
     try {
       room = most;
-      const s = show(v, 0, null, "", false);
+      const s = show(v, 0, "", false);
       return s === undefined ? "undefined" : s;
     } catch (e) {
       return e === over ? "[too large]" : "[cannot be shown]";
     } finally {
-      room = kept;
+      room = kept; root = keptRoot; inside = keptInside;
     }
   };
+  const short = (s) => s.length > 5000 ? apply(slice, s, [0, 5000]) + "…" : s;
   // brief is what was thrown, in a line.
   const brief = (e) => {
     if (typeof e === "object" && e !== null && isError(e)) {
-      const name = field(e, "name"), message = field(e, "message");
+      const name = short(field(e, "name")), message = short(field(e, "message"));
       const tool = has(e, "toolName") ? " (tool " + quote(field(e, "toolName")) + ")" : "";
       return (name === "" ? message : message === "" ? name : name + ": " + message) + tool;
     }
@@ -325,7 +350,7 @@
   // describe is what was thrown, with its stack and causes.
   const describe = (e, depth) => {
     if (!(typeof e === "object" && e !== null && isError(e))) return "thrown, though no error: " + inspect(e, 2000);
-    let s = brief(e) + "\n" + field(e, "stack");
+    let s = brief(e) + "\n" + short(field(e, "stack"));
     if (depth > 3) return s;
     let d;
     try {
@@ -341,7 +366,7 @@
     ended = true;
     room = limits.value;
     try {
-      const s = show(v, 0, null, "", true);
+      const s = show(v, 0, "", true);
       return s === undefined ? "u" : "v" + s;
     } catch (e) {
       return e === over ? "o" : "x" + describe(e, 0);

@@ -156,9 +156,6 @@ func (p *process) interrupt(ctx context.Context) (stop func()) {
 	return func() { off() }
 }
 
-// errGone is the end of a worker that did nothing yet for its order: another can have it.
-var errGone = errors.New("js: the worker has gone")
-
 // A session is a run as its host sees it. It trusts the worker with nothing: each limit that the worker keeps is checked
 // again here, and what breaks the protocol is a crash.
 type session struct {
@@ -188,7 +185,7 @@ func (p *process) run(ctx context.Context, o order, b codemode.Bindings, start t
 	defer cancel()
 	defer p.interrupt(timed)()
 	p.send(seal(append(newFrame(frameRun), text...)))
-	done, err := s.serve()
+	done, _ := s.serve() // what went wrong is the worker's: the program's author cannot know it
 	s.mu.Lock()
 	s.finished = true
 	s.mu.Unlock()
@@ -200,8 +197,6 @@ func (p *process) run(ctx context.Context, o order, b codemode.Bindings, start t
 			clean = p.idle()
 		}
 		return o2, clean, nil
-	case errors.Is(err, errGone) && timed.Err() == nil:
-		return o2, false, errGone
 	case ctx.Err() != nil:
 		a := aborted(ctx)
 		o2.Failure, o2.Message = a.Failure, a.Message
@@ -213,6 +208,19 @@ func (p *process) run(ctx context.Context, o order, b codemode.Bindings, start t
 	return o2, false, nil
 }
 
+// alive reports whether an idle worker is there, and silent.
+func (p *process) alive() bool {
+	alive := false
+	if raw, err := p.in.from.(*os.File).SyscallConn(); err == nil {
+		_ = raw.Read(func(fd uintptr) bool {
+			_, err := syscall.Read(int(fd), make([]byte, 1))
+			alive = err == syscall.EAGAIN
+			return true
+		})
+	}
+	return alive
+}
+
 // idle reports whether all was sent and read, so that the next run begins with nothing of this one.
 func (p *process) idle() bool {
 	p.mu.Lock()
@@ -222,24 +230,12 @@ func (p *process) idle() bool {
 
 // serve serves the worker until its program is done, which it reports, or the worker has gone.
 func (s *session) serve() (done bool, err error) {
-	begun := false
 	for {
 		kind, payload, err := s.in.next()
 		if err != nil {
-			if !begun {
-				return false, errGone
-			}
 			return false, err
 		}
-		if !begun && kind != frameBegun {
-			return false, fmt.Errorf("js: frame %d before the program began", kind)
-		}
 		switch kind {
-		case frameBegun:
-			if begun {
-				return false, errors.New("js: the program began twice")
-			}
-			begun = true
 		case frameCall:
 			err = s.call(payload)
 		case frameLog:

@@ -22,6 +22,8 @@ type order struct {
 	Limits codemode.Limits
 	Now    bool // the host has a clock of its own
 	Rand   bool // the host has dice of its own
+
+	Spent time.Duration // of the wall time, before it began
 }
 
 // The outside is what a program reaches, in either mode. All of it is called by the goroutine that runs the program.

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"sync/atomic"
 	"time"
-
-	"github.com/keywave-go/keywave/codemode"
 )
 
 // A watch stops a program at its limits of time.
@@ -24,9 +22,9 @@ type watch struct {
 // poking is how often a program that was stopped is told so, until it is.
 const poking = time.Millisecond
 
-func newWatch(m *vm, l codemode.Limits) *watch {
-	w := &watch{vm: m, start: time.Now(), wall: l.Wall, compute: l.Compute}
-	w.timer = time.AfterFunc(min(w.wall, w.compute), w.look)
+func newWatch(m *vm, o order) *watch {
+	w := &watch{vm: m, start: time.Now().Add(-o.Spent), wall: o.Limits.Wall, compute: o.Limits.Compute}
+	w.timer = time.AfterFunc(min(w.wall-o.Spent, w.compute), w.look)
 	return w
 }
 

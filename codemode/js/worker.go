@@ -65,15 +65,16 @@ func work() int {
 		return 1
 	}
 	for {
+		_ = in.SetReadDeadline(time.Time{}) // that of the last program
 		kind, payload, err := w.in.next()
-		if err != nil || kind != frameRun {
+		if err != nil {
 			return 0 // the host has gone, or wants nothing more
+		}
+		if kind != frameRun {
+			continue // an answer that the last program did not wait for
 		}
 		var o order
 		if json.Unmarshal(payload, &o) != nil {
-			return 1
-		}
-		if w.write(seal(newFrame(frameBegun))) != nil {
 			return 1
 		}
 		if w.run(m, o) != nil {
@@ -143,7 +144,7 @@ func (w *worker) log(level, text string) {
 
 func (w *worker) run(m *vm, o order) error {
 	limitData(o.Limits.Memory)
-	p := &program{order: o, vm: m, watch: newWatch(m, o.Limits)}
+	p := &program{order: o, vm: m, watch: newWatch(m, o)}
 	p.out = outside{call: w.call, log: w.log, now: time.Now, random: rand.Float64}
 	p.out.next = func(until time.Time) (answer, bool) { return w.next(m, until, p.watch.start.Add(o.Limits.Wall)) }
 	if o.Now {
@@ -158,7 +159,24 @@ func (w *worker) run(m *vm, o order) error {
 			return math.Float64frombits(n)
 		}
 	}
+	finished := make(chan struct{})
+	go func() {
+		select {
+		case <-finished:
+			return
+		case <-m.halted:
+		}
+		select {
+		case <-finished:
+		case <-time.After(grace):
+			// The engine does not come to its next poll. What is to be said of the program is known, and nobody needs the
+			// rest of the process.
+			_ = w.write(seal(doneFrame(p.stoppedBy(m.why()))))
+			os.Exit(0)
+		}
+	}()
 	outcome := p.run()
+	close(finished)
 	p.watch.end()
 	w.queue = nil
 	if w.err != nil {
