@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -30,7 +32,12 @@ func TestC4Unawaited(t *testing.T) {
 			w.sleep(time.Millisecond)
 			return returns("done")
 		}, j.tools(t))
+		heard := map[string]int{}
+		l := tool.NewListener(func(e tool.Event) { heard[e.Call.ID]++ })
+		h.pipeline.Listeners = []*tool.Listener{l}
 		r := h.run()
+		require.NoError(t, l.Wait(t.Context()))
+		assert.Equal(t, map[string]int{"c1": 3, "c1:code:1": 3, "c1:code:2": 3}, heard, "of what did not start nobody is told")
 		assert.Empty(t, r.Code)
 		assert.Equal(t, "done\n"+
 			"Note: when the program ended, calls were still running, and were aborted; their effects may have happened: tools.read. Await every call.\n"+
@@ -313,8 +320,10 @@ func TestC4Property(t *testing.T) {
 				}))
 			}
 			var made []*promise
+			var of *world
 			tools := registry(rt, define(rt, tool.Spec[in, string]{Name: "denied", Safe: isSafe, Body: j.body("denied")}))
 			h := newHost(rt, func(w *world) codemode.Outcome {
+				of = w
 				for i, s := range steps {
 					p := w.call(s.name, in{Key: fmt.Sprint(i % 3), Ms: s.ms})
 					made = append(made, p)
@@ -348,6 +357,9 @@ func TestC4Property(t *testing.T) {
 			j.mu.Unlock()
 			for _, p := range made {
 				require.True(rt, p.done(), "no promise is left over")
+			}
+			if of != nil {
+				require.True(rt, slices.Equal(made, of.order), "C3: promises settle in the order of the calls")
 			}
 			log := h.log()
 			checkNested(rt, log)
@@ -462,4 +474,81 @@ func TestC4CancelAtEveryPoint(t *testing.T) {
 			assert.Equal(t, 1, cancels)
 		})
 	}
+}
+
+// deaf is an admission that offers nothing.
+type deaf struct{ plan.Admission }
+
+func (deaf) Next(int) (int, bool) { return -1, false }
+
+// panicking are Tools that fail once they are asked what a call means.
+type panicking struct{ tool.Tools }
+
+func (p panicking) Bind(name string) tool.Binding {
+	if name == "read" {
+		panic("no tools today")
+	}
+	return p.Tools.Bind(name)
+}
+
+// If the lane itself fails, the program does not wait for what never comes.
+func TestC4LaneFails(t *testing.T) {
+	for want, c := range map[string]struct {
+		tools tool.Tools
+		admit func() plan.Admission
+	}{
+		"admission broke its contract": {newJournal().tools(t), func() plan.Admission { return deaf{plan.NewRolling()} }},
+		"no tools today":               {panicking{newJournal().tools(t)}, plan.NewRolling},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := script(func(w *world) codemode.Outcome { return returns(w.call("read", in{}).await()) })
+			v, err := codemode.New(s, c.tools, codemode.Admit(c.admit))
+			require.NoError(t, err)
+			r, err := tool.Execute(t.Context(), v, program("c1"))
+			require.NoError(t, err)
+			assert.True(t, r.IsError)
+			assert.Contains(t, r.Text(), "The program was stopped, because what it called could not be run and recorded")
+			assert.Contains(t, r.Text(), want)
+		})
+	}
+}
+
+// After a call was given up, nothing more is called, and the program is told why.
+func TestC4AfterOneWasGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := newJournal()
+		stuck := define(t, tool.Spec[struct{}, string]{Name: "stuck", Timeout: time.Second, Body: func(ctx, struct{}) (string, error) {
+			<-time.After(time.Minute)
+			return "late", nil
+		}})
+		h := newHost(t, func(w *world) codemode.Outcome {
+			_, err := w.call("stuck", "{}").try()
+			assert.ErrorContains(t, err, "did not stop in time: it may still be running")
+			w.sleep(time.Second)
+			_, err = w.call("read", in{Key: "a"}).try()
+			return returns(err.Error())
+		}, &tool.Scope{Parent: j.tools(t), Own: registry(t, stuck)}, codemode.Drain(time.Second))
+		assert.Equal(t, "it was not called: nothing is, once a call of the program was given up because it did not stop in time", h.run().Text())
+		assert.Equal(t, []string{"start c1:code:1 stuck", "end c1:code:1 ABANDONED"}, h.nested())
+		<-time.After(time.Hour)
+	})
+}
+
+// Any number of programs run at once.
+func TestManyPrograms(t *testing.T) {
+	j := newJournal()
+	v, err := codemode.New(script(func(w *world) codemode.Outcome {
+		return returns(all(w.call("read", in{Key: "a", Ms: 1}), w.call("edit", in{Key: "b", Ms: 1}))[0])
+	}), j.tools(t))
+	require.NoError(t, err)
+	var wg sync.WaitGroup
+	for range 100 {
+		wg.Go(func() {
+			r, err := tool.Execute(context.Background(), v, program("c1"))
+			assert.NoError(t, err)
+			assert.Equal(t, `"a"`, r.Text())
+		})
+	}
+	wg.Wait()
+	assert.Len(t, j.all(), 400)
 }

@@ -41,7 +41,7 @@ func (s script) Run(c ctx, source string, b codemode.Bindings, l codemode.Limits
 			panic(v)
 		}
 	}()
-	return s(&world{c, source, b, l}), nil
+	return s(&world{ctx: c, source: source, Bindings: b, limits: l}), nil
 }
 
 var errStop = errors.New("stop")
@@ -52,6 +52,9 @@ type world struct {
 	source string
 	codemode.Bindings
 	limits codemode.Limits
+
+	mu    sync.Mutex
+	order []*promise // in which they were settled
 }
 
 // A promise is that of a call.
@@ -83,6 +86,9 @@ func (w *world) call(name string, arguments any) *promise {
 	w.Call(name, json.RawMessage(raw), func(value json.RawMessage, failure string) {
 		once.Do(func() {
 			p.value, p.failure = value, failure
+			w.mu.Lock()
+			w.order = append(w.order, p)
+			w.mu.Unlock()
 			close(p.settled)
 		})
 	})

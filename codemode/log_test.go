@@ -173,7 +173,7 @@ func TestC4LogFails(t *testing.T) {
 		h.Scheduler.Session = h.session
 		r := h.run()
 		assert.True(t, r.IsError)
-		assert.Equal(t, "What the program called could not be recorded, so it was stopped: disk full", r.Text())
+		assert.Equal(t, "The program was stopped, because what it called could not be run and recorded: disk full", r.Text())
 		assert.Less(t, len(j.all()), 10)
 		assert.Equal(t, []string{"start c1:code:1 read"}, h.nested())
 	})

@@ -1,6 +1,7 @@
 package codemode
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,14 +21,15 @@ type run struct {
 	call  *tool.Invocation        // of run_code
 	below tool.Tools              // what the program may call
 	lane  *exec.Lane
-	log   *logLane // nil: nothing is recorded
+	over  chan struct{} // closed when the lane has ended
+	log   *logLane      // nil: nothing is recorded
 
 	mu       sync.Mutex
 	ended    bool     // the program has
 	calls    int      // that it has made
 	inFlight int      // bytes of the arguments of those that are not settled
 	exceeded *Outcome // what it has exceeded; nil: nothing
-	broken   error    // why its calls cannot be recorded
+	broken   error    // why its calls cannot be run or recorded
 
 	// What the result of run_code has to tell of its calls, in the order of their commits.
 	contexts  []tool.Context
@@ -59,11 +61,12 @@ func (v *View) run(ctx context.Context, in Program) (tool.Result, error) {
 	}, v.limits)
 	cancelled := ctx.Err() != nil
 	r.end(err == nil && o.Failure == "" && !cancelled)
+	broken, exceeded := r.state()
 	switch {
-	case r.broken != nil:
-		return r.result(failed(fmt.Sprintf("What the program called could not be recorded, so it was stopped: %v", r.broken))), nil
-	case r.exceeded != nil:
-		o.Failure, o.Message, o.Value = r.exceeded.Failure, r.exceeded.Message, nil
+	case broken != nil:
+		return r.result(failed(fmt.Sprintf("The program was stopped, because what it called could not be run and recorded: %v", broken))), nil
+	case exceeded != nil:
+		o.Failure, o.Message, o.Value = exceeded.Failure, exceeded.Message, nil
 	case err != nil:
 		return r.result(failed(fmt.Sprintf("The program could not be run: %v", err))), nil
 	}
@@ -81,19 +84,37 @@ func (v *View) begin(ctx context.Context) (*run, context.Context, error) {
 		return nil, nil, err
 	}
 	program, stop := context.WithCancelCause(ctx)
-	r := &run{View: v, ctx: ctx, stop: stop, call: outer, below: callable(outer.Tools), lane: lane}
+	r := &run{View: v, ctx: ctx, stop: stop, call: outer, below: callable(outer.Tools), lane: lane, over: make(chan struct{})}
 	if tool.RecordsNested(ctx) {
-		r.log = &logLane{
-			ctx: ctx, shorten: v.shorten, room: make(chan struct{}, v.parallel),
-			failed: func(err error) {
-				r.mu.Lock()
-				r.broken = err
-				r.mu.Unlock()
-				stop(err)
-			},
-		}
+		r.log = &logLane{ctx: ctx, shorten: v.shorten, room: make(chan struct{}, v.parallel), failed: r.fail}
 	}
+	go r.watch()
 	return r, program, nil
+}
+
+// watch stops the program if its lane fails, as with an admission that breaks its contract: nothing that it awaits would
+// ever settle.
+func (r *run) watch() {
+	defer close(r.over)
+	err := r.lane.Wait()
+	var gaveUp *exec.AbandonedError
+	if err != nil && !errors.Is(err, errEnded) && !errors.As(err, &gaveUp) && r.ctx.Err() == nil {
+		r.fail(err)
+	}
+}
+
+// fail stops the program because of something that it has no part in.
+func (r *run) fail(err error) {
+	r.mu.Lock()
+	r.broken = cmp.Or(r.broken, err)
+	r.mu.Unlock()
+	r.stop(err)
+}
+
+func (r *run) state() (broken error, exceeded *Outcome) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.broken, r.exceeded
 }
 
 // names are what the program finds.
@@ -121,7 +142,11 @@ func (r *run) submit(name string, arguments json.RawMessage, settle func(json.Ra
 		}
 		_, err = tool.Submit(r.lane, c)
 	}
-	if err != nil { // the lane is closed
+	var gaveUp *exec.AbandonedError
+	switch {
+	case errors.As(err, &gaveUp):
+		settle(nil, "it was not called: nothing is, once a call of the program was given up because it did not stop in time")
+	case err != nil: // the program is over, and does not know it yet
 		settle(nil, errEnded.Error())
 	}
 }
@@ -189,11 +214,11 @@ func (r *run) end(grace bool) {
 	r.lane.Close()
 	if wait := r.unawaited; grace && wait > 0 {
 		t := time.AfterFunc(wait, func() { r.lane.Cancel(errEnded) })
-		_ = r.lane.Wait()
+		<-r.over
 		t.Stop()
 	} else {
 		r.lane.Cancel(errEnded)
-		_ = r.lane.Wait()
+		<-r.over
 	}
 	if r.log != nil {
 		r.log.wait()
