@@ -165,12 +165,12 @@ func TestC2Keyed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJournal()
 		h := newHost(t, func(w *world) codemode.Outcome {
-			all(w.call("edit", in{Key: "a", Ms: 20}), w.call("edit", in{Key: "b", Ms: 10}), w.call("edit", in{Key: "a", Ms: 10}))
+			all(w.call("edit", in{Key: "a", Ms: 25}), w.call("edit", in{Key: "b", Ms: 10}), w.call("edit", in{Key: "b", Ms: 10}))
 			return codemode.Outcome{}
 		}, j.tools(t), codemode.Admit(plan.NewKeyed))
 		require.Empty(t, h.run().Code)
-		assert.Equal(t, []string{"0s edit a", "0s edit b", "10ms edit b done", "20ms edit a done", "20ms edit a", "30ms edit a done"}, j.all())
-		assert.Equal(t, []string{"start c1:code:1 edit", "start c1:code:2 edit", "end c1:code:1 ok", "end c1:code:2 ok", "start c1:code:3 edit", "end c1:code:3 ok"}, h.nested())
+		assert.Equal(t, []string{"0s edit a", "0s edit b", "10ms edit b done", "10ms edit b", "20ms edit b done", "25ms edit a done"}, j.all())
+		assert.Equal(t, []string{"start c1:code:1 edit", "start c1:code:2 edit", "start c1:code:3 edit", "end c1:code:1 ok", "end c1:code:2 ok", "end c1:code:3 ok"}, h.nested())
 	})
 }
 

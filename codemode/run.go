@@ -61,7 +61,7 @@ func (v *View) run(ctx context.Context, in Program) (tool.Result, error) {
 	}, v.limits)
 	cancelled := ctx.Err() != nil
 	r.end(err == nil && o.Failure == "" && !cancelled)
-	broken, exceeded := r.state()
+	exceeded, broken := r.state()
 	switch {
 	case broken != nil:
 		return r.result(failed(fmt.Sprintf("The program was stopped, because what it called could not be run and recorded: %v", broken))), nil
@@ -111,10 +111,10 @@ func (r *run) fail(err error) {
 	r.stop(err)
 }
 
-func (r *run) state() (broken error, exceeded *Outcome) {
+func (r *run) state() (exceeded *Outcome, broken error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.broken, r.exceeded
+	return r.exceeded, r.broken
 }
 
 // names are what the program finds.
