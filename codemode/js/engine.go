@@ -342,6 +342,38 @@ func (m *vm) throw(message string) value {
 	return lib.XJS_Throw(m.tls, m.ctx, e)
 }
 
+// kind is the number that the prelude has for what v is; 0: another.
+func (m *vm) kind(v value) int {
+	if int32(v.Ftag) != lib.EJS_TAG_OBJECT {
+		return 0
+	}
+	switch lib.XJS_GetClassID(m.tls, v) {
+	case lib.EJS_CLASS_PROMISE:
+		return 1
+	case lib.EJS_CLASS_DATE:
+		return 2
+	case lib.EJS_CLASS_MAP:
+		return 3
+	case lib.EJS_CLASS_SET:
+		return 4
+	case lib.EJS_CLASS_REGEXP:
+		return 5
+	case lib.EJS_CLASS_ARRAY_BUFFER:
+		return 6
+	case lib.EJS_CLASS_NUMBER:
+		return 7
+	case lib.EJS_CLASS_STRING:
+		return 8
+	case lib.EJS_CLASS_BOOLEAN:
+		return 9
+	case lib.EJS_CLASS_SYMBOL:
+		return 10
+	case lib.EJS_CLASS_BIG_INT:
+		return 11
+	}
+	return 0
+}
+
 func pointer(v value) uintptr { return *(*uintptr)(unsafe.Pointer(&v)) }
 
 // names are strings in the engine's memory that live for ever.

@@ -153,7 +153,7 @@ func hostiles() []hostile {
 		{"deep labels", big("a:", 1) + big("b:", 1) + ";", append(throws, ""), "", false},
 		{"deep negation in TypeScript", "let x: number; return " + big("!", 60000) + "1", append(throws, codemode.Timeout, codemode.Crash, ""), "", true},
 		{"deep if in TypeScript", "let a: number; " + big("if(a)", 12000) + ";", append(throws, codemode.Timeout, codemode.Crash, ""), "", true},
-		{"deep arrows in TypeScript", "let a: number; return " + big("a=>", 1900) + "1", append(throws, codemode.Timeout, codemode.Crash, ""), "", false},
+		{"deep arrows in TypeScript", "let a: number; return " + big("a=>", 1900) + "1", append(throws, codemode.Timeout, codemode.Crash, ""), "", true},
 		{"deep types", "let x: " + big("A<", 10000) + "1", append(throws, codemode.Timeout, codemode.Crash), "", false},
 		{"hidden brackets", big(`")"+(`, 10000), throws, "", false},
 		{"hidden brackets in regular expressions", big("/[)]/.x+(", 6000), throws, "", false},

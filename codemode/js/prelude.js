@@ -11,14 +11,13 @@
   const { floor, trunc, min, max } = Math;
   const { fromCharCode, fromCodePoint } = String;
   const G = globalThis, O = Object, P = Promise, E = Error, D = Date, M = Map, S = Set, TE = TypeError, RE = RangeError;
-  const objectProto = O.prototype, promiseProto = P.prototype;
+  const objectProto = O.prototype;
   const isError = E.isError;
   const method = (c, name) => c.prototype[name];
   const getter = (c, name) => getOwnPropertyDescriptor(c.prototype, name).get;
   const mapGet = method(M, "get"), mapSet = method(M, "set"), mapHas = method(M, "has"), mapDelete = method(M, "delete");
   const mapEach = method(M, "forEach"), setEach = method(S, "forEach"), setAdd = method(S, "add");
   const setHas = method(S, "has"), setDelete = method(S, "delete");
-  const mapSize = getter(M, "size"), setSize = getter(S, "size");
   const dateTime = method(D, "getTime"), dateISO = method(D, "toISOString");
   const regexSource = getter(RegExp, "source"), regexFlags = getter(RegExp, "flags");
   const charCode = method(String, "charCodeAt"), slice = method(String, "slice"), indexOf = method(String, "indexOf");
@@ -43,15 +42,9 @@
   const quote = (s) => apply(stringify, null, [s]);
   const put = (o, k, value) => defineProperty(o, k, { __proto__: null, value, writable: true, enumerable: true, configurable: true });
   const hide = (o, k, value) => defineProperty(o, k, { __proto__: null, value, writable: true, enumerable: false, configurable: true });
-  // kind asks with a method that only the real thing answers.
-  const kind = (f, v) => { try { apply(f, v, []); return true; } catch { return false; } };
-  const isMap = (v) => kind(mapSize, v), isSet = (v) => kind(setSize, v), isDate = (v) => kind(dateTime, v);
-  const isBuffer = (v) => kind(bufferLength, v);
-  const isPromise = (v) => {
-    for (let p = getPrototypeOf(v); p !== null; p = getPrototypeOf(p)) if (p === promiseProto) return true;
-    return false;
-  };
-  const isRegExp = (v) => v !== RegExp.prototype && kind(regexSource, v);
+  // kind is what a value is, as the engine knows it: no method of it is asked.
+  const { kind } = host;
+  const PROMISE = 1, DATE = 2, MAP = 3, SET = 4, REGEXP = 5, BUFFER = 6, NUMBER = 7, STRING = 8, BOOLEAN = 9, SYMBOL = 10, BIGINT = 11;
 
   // The stack of the program cannot be rewritten by it, nor be read while the prelude makes an error.
   defineProperty(E, "prepareStackTrace", { __proto__: null, value: undefined, writable: false, configurable: false });
@@ -107,13 +100,16 @@
   };
   const refuse = (depth, what) => { throw { __proto__: null, refused: new TE(pathText(depth) + " " + what) }; };
   const describeKind = (v) => {
-    if (isPromise(v)) return "is a promise; await it first";
-    if (isDate(v)) return "is a Date; pass its toISOString()";
-    if (isMap(v)) return "is a Map; pass Object.fromEntries(map)";
-    if (isSet(v)) return "is a Set; pass [...set]";
+    switch (kind(v)) {
+      case PROMISE: return "is a promise; await it first";
+      case DATE: return "is a Date; pass its toISOString()";
+      case MAP: return "is a Map; pass Object.fromEntries(map)";
+      case SET: return "is a Set; pass [...set]";
+      case REGEXP: return "is a regular expression; pass its source";
+      case BUFFER: return "is binary data; pass an array of numbers or a string";
+    }
     if (isError(v)) return "is an error; pass its message";
-    if (isRegExp(v)) return "is a regular expression; pass its source";
-    if (isView(v) || isBuffer(v)) return "is binary data; pass an array of numbers or a string";
+    if (isView(v)) return "is binary data; pass an array of numbers or a string";
     return "is not a plain object; pass a plain one, such as {...it}";
   };
   let size = 0;
@@ -279,27 +275,29 @@
   const showObject = (v, depth, key, json) => {
     const inner = (x) => { const s = show(x, depth + 1, key, json); return s === undefined ? spend("null") : s; };
     if (isArray(v) || apply(typedTag, v, []) !== undefined) return items(v, v.length, depth, json);
-    if (isPromise(v)) return text("[promise: await it]");
     if (isError(v)) {
       let s = spend("{") + "\"name\":" + text(field(v, "name")) + ",\"message\":" + text(field(v, "message"));
       if (has(v, "toolName")) s += ",\"toolName\":" + text(field(v, "toolName"));
       return s + spend("}");
     }
-    if (isDate(v)) { const t = apply(dateTime, v, []); return text(t !== t ? "Invalid Date" : apply(dateISO, v, [])); }
-    if (isMap(v) || isSet(v)) {
-      const all = [];
-      let n = 0;
-      if (isMap(v)) apply(mapEach, v, [(x, k) => { put(all, n++, [k, x]); }]);
-      else apply(setEach, v, [(x) => { put(all, n++, x); }]);
-      return items(all, n, depth, json);
+    switch (kind(v)) {
+      case PROMISE: return text("[promise: await it]");
+      case DATE: { const t = apply(dateTime, v, []); return text(t !== t ? "Invalid Date" : apply(dateISO, v, [])); }
+      case MAP: case SET: {
+        const all = [];
+        let n = 0;
+        if (kind(v) === MAP) apply(mapEach, v, [(x, k) => { put(all, n++, [k, x]); }]);
+        else apply(setEach, v, [(x) => { put(all, n++, x); }]);
+        return items(all, n, depth, json);
+      }
+      case REGEXP: return text("/" + apply(regexSource, v, []) + "/" + apply(regexFlags, v, []));
+      case BUFFER: return text("[ArrayBuffer of " + apply(bufferLength, v, []) + " bytes]");
+      case NUMBER: return inner(apply(numberValue, v, []));
+      case STRING: return inner(apply(stringValue, v, []));
+      case BOOLEAN: return inner(apply(booleanValue, v, []));
+      case SYMBOL: return inner(apply(symbolValue, v, []));
+      case BIGINT: return inner(apply(bigintValue, v, []));
     }
-    if (isRegExp(v)) return text("/" + apply(regexSource, v, []) + "/" + apply(regexFlags, v, []));
-    if (isBuffer(v)) return text("[ArrayBuffer of " + apply(bufferLength, v, []) + " bytes]");
-    if (kind(numberValue, v)) return inner(apply(numberValue, v, []));
-    if (kind(stringValue, v)) return inner(apply(stringValue, v, []));
-    if (kind(booleanValue, v)) return inner(apply(booleanValue, v, []));
-    if (kind(bigintValue, v)) return inner(apply(bigintValue, v, []));
-    if (kind(symbolValue, v)) return inner(apply(symbolValue, v, []));
     let s = spend("{"), first = true;
     const keys = ownKeys(v);
     for (let i = 0; i < keys.length; i++) {
@@ -458,19 +456,27 @@
       return c;
     };
     if (isArray(v)) { const c = keep([]); c.length = v.length; return copy(c); }
-    if (isPromise(v)) throw cloneError("a promise");
-    if (isDate(v)) return keep(construct(D, [apply(dateTime, v, [])]));
-    if (isMap(v)) {
-      const c = keep(new M());
-      apply(mapEach, v, [(x, k) => { apply(mapSet, c, [clone(k, seen), clone(x, seen)]); }]);
-      return c;
+    switch (kind(v)) {
+      case PROMISE: throw cloneError("a promise");
+      case DATE: return keep(construct(D, [apply(dateTime, v, [])]));
+      case MAP: {
+        const c = keep(new M());
+        apply(mapEach, v, [(x, k) => { apply(mapSet, c, [clone(k, seen), clone(x, seen)]); }]);
+        return c;
+      }
+      case SET: {
+        const c = keep(new S());
+        apply(setEach, v, [(x) => { apply(setAdd, c, [clone(x, seen)]); }]);
+        return c;
+      }
+      case REGEXP: return keep(construct(RegExpC, [apply(regexSource, v, []), apply(regexFlags, v, [])]));
+      case BUFFER: return keep(apply(bufferSlice, v, [0]));
+      case NUMBER: return keep(O(apply(numberValue, v, [])));
+      case STRING: return keep(O(apply(stringValue, v, [])));
+      case BOOLEAN: return keep(O(apply(booleanValue, v, [])));
+      case BIGINT: return keep(O(apply(bigintValue, v, [])));
+      case SYMBOL: throw cloneError("a symbol");
     }
-    if (isSet(v)) {
-      const c = keep(new S());
-      apply(setEach, v, [(x) => { apply(setAdd, c, [clone(x, seen)]); }]);
-      return c;
-    }
-    if (isRegExp(v)) return keep(construct(RegExpC, [apply(regexSource, v, []), apply(regexFlags, v, [])]));
     if (isError(v)) {
       const c = keep(construct(errorKinds[field(v, "name")] || E, [field(v, "message")]));
       hide(c, "stack", field(v, "stack"));
@@ -478,17 +484,12 @@
       if (d !== undefined && has(d, "value")) hide(c, "cause", clone(d.value, seen));
       return c;
     }
-    if (isBuffer(v)) return keep(apply(bufferSlice, v, [0]));
     const tag = apply(typedTag, v, []);
     if (tag !== undefined && typedKinds[tag] !== undefined) {
       const n = apply(typedLength, v, []);
       return keep(construct(typedKinds[tag], [clone(apply(typedBuffer, v, []), seen), apply(typedOffset, v, []), n]));
     }
     if (isView(v)) return keep(construct(DV, [clone(apply(viewBuffer, v, []), seen), apply(viewOffset, v, []), apply(viewLength, v, [])]));
-    if (kind(numberValue, v) || kind(stringValue, v) || kind(booleanValue, v) || kind(bigintValue, v)) {
-      return keep(O(kind(numberValue, v) ? apply(numberValue, v, []) : kind(stringValue, v) ? apply(stringValue, v, [])
-        : kind(booleanValue, v) ? apply(booleanValue, v, []) : apply(bigintValue, v, [])));
-    }
     return copy(keep({}));
   };
   const RegExpC = RegExp;
@@ -498,7 +499,7 @@
 
   const bytesOf = (v) => {
     if (v === undefined) return new U8(0);
-    if (isBuffer(v)) return new U8(v);
+    if (typeof v === "object" && v !== null && kind(v) === BUFFER) return new U8(v);
     if (apply(typedTag, v, []) !== undefined) {
       return apply(typedTag, v, []) === "Uint8Array" ? v : construct(U8, [apply(typedBuffer, v, []), apply(typedOffset, v, []), apply(byteLength, v, [])]);
     }

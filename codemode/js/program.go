@@ -52,9 +52,10 @@ const (
 	opClear
 	opNow
 	opRandom
+	opKind
 )
 
-var opNames = []string{"call", "log", "timer", "clear", "now", "random"}
+var opNames = []string{"call", "log", "timer", "clear", "now", "random", "kind"}
 
 // The functions of the prelude.
 const (
@@ -312,6 +313,8 @@ func (p *program) host(op int, args []value) value {
 		p.timers = slices.DeleteFunc(p.timers, func(d due) bool { return d.id == id })
 	case opNow:
 		return newFloat(float64(p.out.now().UnixMilli()))
+	case opKind:
+		return newInt(m.kind(args[0]))
 	case opRandom:
 		r := p.out.random()
 		if !(r >= 0 && r < 1) {
