@@ -120,7 +120,7 @@ type approver func(*tool.Prompt) error
 func (a approver) Show(_ ctx, p *tool.Prompt) error { return a(p) }
 
 // A tool that is replaced while the program runs is run as it is when a call starts, and planned for as it is then.
-func TestC1ReplacedMidRun(t *testing.T) {
+func TestCase_definitions_1(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJournal()
 		tools := j.tools(t)

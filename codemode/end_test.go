@@ -212,7 +212,7 @@ func TestC4GivenUp(t *testing.T) {
 }
 
 // A nested call has its deadline, from when the program makes it: it is late also while it waits.
-func TestC1Timeouts(t *testing.T) {
+func TestCase_timeout_2(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		ran := 0
