@@ -92,6 +92,9 @@ func newLines(r io.Reader, line int, at int64) *lines {
 // event returns the next event. At the end it is io.EOF, or a *TornError.
 func (l *lines) event() (Event, error) {
 	line, err := l.next()
+	if errors.Is(err, ErrFormat) {
+		return Event{}, err
+	}
 	if err != nil && err != io.EOF {
 		return Event{}, fmt.Errorf("session log: line %d: %w", l.line+1, err)
 	}
@@ -140,6 +143,9 @@ func (l *lines) next() ([]byte, error) {
 		return line, err
 	}
 	l.long = l.long[:0]
+	if l.line == 0 && (line[0] == 0 || !couldStart(line)) { // no session begins with so long a line, and it may have no end
+		return nil, fmt.Errorf("%w: its first line is no record", ErrFormat)
+	}
 	for err == bufio.ErrBufferFull {
 		l.long = append(l.long, line...)
 		line, err = l.r.ReadSlice('\n')

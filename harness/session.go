@@ -84,8 +84,8 @@ func open(store Store, now func() time.Time) (*Session, error) {
 //
 // After an error nothing of the unit is in the log, and the seqs are given to the next: [ErrPayload], [ErrOrder] and
 // [ErrClosed] say what is wrong with it, and an error of the store, such as a full disk, that it could not take it; the
-// next Append may succeed. Only after an error that wraps [ErrBroken], of a sync that failed, events of the unit may be
-// there, and nothing is appended any more. If the process ends in an Append, a beginning of the unit may be there.
+// next Append may succeed. Only after an error that wraps [ErrBroken], such as that of a sync that failed, events of the
+// unit may be there, and nothing is appended any more. If the process ends in an Append, a beginning of the unit may be there.
 //
 // What an append costs does not depend on how many events there are.
 func (s *Session) Append(d Durability, payloads ...Payload) (first uint64, err error) {
@@ -177,6 +177,9 @@ func (s *Session) hand(events []Event) (err error) {
 	}()
 	err = s.store.Append(events...)
 	returned = true
+	if errors.Is(err, ErrBroken) {
+		s.sync.fail(err)
+	}
 	return err
 }
 

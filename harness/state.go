@@ -186,7 +186,8 @@ func (f *fold) cancelOf(p Place) *Cancel {
 
 // add takes one event. If it is checked, an event that must not follow what is there is an error that wraps ErrOrder,
 // and the fold is left in a state that must be undone. From a log it takes what it can: the first of several tool/call,
-// tool/settle or tool/result of one call counts, and what belongs nowhere is passed over. Then it is an error only if
+// tool/settle or tool/result of one call counts, and of several messages of a step while calls of it are open; what
+// belongs nowhere is passed over. Then it is an error only if
 // the data of an event cannot be decoded.
 func (f *fold) add(e Event, check bool) error {
 	if !check {
@@ -279,7 +280,7 @@ func (f *fold) assistantMessage(e Event, check bool) error {
 		return outOf("turn %d, step %d has its message", m.Turn, m.Step)
 	}
 	f.said = true
-	if len(m.Calls) == 0 {
+	if open, _ := f.find(Place{Turn: m.Turn, Step: m.Step}); open != nil || len(m.Calls) == 0 {
 		return nil
 	}
 	s := &step{turn: m.Turn, step: m.Step, calls: make([]call, len(m.Calls)), left: len(m.Calls)}
@@ -305,7 +306,10 @@ func (f *fold) ofCall(e Event, check bool) error {
 			return err
 		}
 	}
-	if c == nil || c.done || (c.seq == 0) != (e.Type == TypeToolCall) {
+	switch {
+	case c == nil, c.done, c.seq > 0 && e.Type == TypeToolCall:
+		return nil
+	case c.seq == 0 && e.Type != TypeToolCall && e.Type != TypeToolResult: // a result counts, with a tool/call or not
 		return nil
 	}
 	f.change(s, p.Index)

@@ -119,11 +119,14 @@ func TestSyncsCoverAllThatWasWritten(t *testing.T) {
 	bubble(t, 0, func(t *testing.T, s *harness.Session, store *slow) {
 		var wg sync.WaitGroup
 		for n := range 1000 {
-			wg.Go(func() { putWith(t, s, harness.SyncAlways, n) })
+			wg.Go(func() {
+				seq := putWith(t, s, harness.SyncAlways, n)
+				assert.GreaterOrEqual(t, store.lasts(), seq)
+			})
 		}
 		wg.Wait()
 		assert.LessOrEqual(t, store.syncs(), 1001)
-		assert.IsIncreasing(t, store.upTo)
+		assert.IsNonDecreasing(t, store.upTo) // one can find more than it was asked for, and leave the next nothing
 	})
 }
 

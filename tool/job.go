@@ -176,7 +176,7 @@ func (j *Job) notStarted(cause error) Result {
 
 // Abort turns a success into [Aborted], with what the tool returned below the notice; a result that is anything else
 // stays as it is. It is for a host that learns of a cancel after the call has settled and before its Commit, which is
-// still to come.
+// still to come, or going on: in Record, at Committed, where the notice comes on top of the [Budget].
 func (j *Job) Abort(cause error) {
 	if j.Result.Code == "" && !j.Result.IsError {
 		j.Result = aborted(j.Call.Name, cause, j.Result)

@@ -170,7 +170,7 @@ func valueOf(out any) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return tidyJSON(value, "/value") // a MarshalJSON can return anything that is well-formed
+	return oneJSON(value, "/value") // a MarshalJSON can return anything that is well-formed
 }
 
 // tidy brings a result that somebody else made, such as a body or a wrapper, into the form in which it is passed on, or
@@ -235,9 +235,14 @@ func tidyBlocks(blocks []Block, at string) ([]Block, error) {
 	return out, nil
 }
 
-// tidyJSON checks that raw, if there is any, is one JSON text that every reader takes alike, and returns it without
-// what an encoder would change.
+// tidyJSON is oneJSON for what somebody else may keep.
 func tidyJSON(raw json.RawMessage, at string, index ...int) (json.RawMessage, error) {
+	return oneJSON(bytes.Clone(raw), at, index...)
+}
+
+// oneJSON checks that raw, if there is any, is one JSON text that every reader takes alike, and returns it without what
+// an encoder would change.
+func oneJSON(raw json.RawMessage, at string, index ...int) (json.RawMessage, error) {
 	if len(raw) == 0 {
 		return nil, nil
 	}
