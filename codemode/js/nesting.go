@@ -48,7 +48,7 @@ func nesting(source string) (deep, closes bool) {
 		rest := source[i:]
 		next = next[:0]
 		for _, r := range now {
-			next = r.step(rest, next)
+			next = r.step(source[:i], rest, next)
 		}
 		now, next = next, now
 		if len(now) == 0 {
@@ -92,7 +92,7 @@ func newline(rest string, separators bool) bool {
 }
 
 // step appends to all the readings of which r becomes one at the first byte of rest.
-func (r reading) step(rest string, all []reading) []reading {
+func (r reading) step(read, rest string, all []reading) []reading {
 	if r.skip > 0 {
 		r.skip--
 		return append(all, r)
@@ -100,7 +100,7 @@ func (r reading) step(rest string, all []reading) []reading {
 	c := rest[0]
 	switch r.mode {
 	case inCode:
-		return r.code(rest, all)
+		return r.code(read, rest, all)
 	case inSingle, inDouble, inRegExp, inClass:
 		regexp := r.mode >= inRegExp
 		switch {
@@ -146,7 +146,7 @@ func (r reading) step(rest string, all []reading) []reading {
 	return append(all, r)
 }
 
-func (r reading) code(rest string, all []reading) []reading {
+func (r reading) code(read, rest string, all []reading) []reading {
 	c := rest[0]
 	fresh := r.fresh
 	r.fresh = fresh && (c == ' ' || c == '\t')
@@ -186,7 +186,13 @@ func (r reading) code(rest string, all []reading) []reading {
 		case strings.HasPrefix(rest, "/*"):
 			r.mode, r.skip, r.fresh = inBlock, 1, fresh
 		default:
-			all = append(all, r)
+			divides, matches := slash(read)
+			if divides {
+				all = append(all, r)
+			}
+			if !matches {
+				return all
+			}
 			r.mode = inRegExp
 		}
 	case '<':
@@ -202,3 +208,34 @@ func (r reading) code(rest string, all []reading) []reading {
 	}
 	return append(all, r)
 }
+
+// slash says what a slash in code can be, by the token before it in the same line: a division, or the beginning of a
+// regular expression. What it cannot tell may be both.
+func slash(read string) (divides, matches bool) {
+	before := strings.TrimRight(read, " \t")
+	if before == "" {
+		return true, true
+	}
+	switch c := before[len(before)-1]; {
+	case c == ']' || c == '\'' || c == '"' || c == '`':
+		return true, false
+	case strings.IndexByte("(,=:[&|;{", c) >= 0:
+		return false, true
+	case !wordByte(c):
+		return true, true
+	}
+	word := before
+	for i := len(before) - 1; i >= 0 && wordByte(before[i]); i-- {
+		word = before[i:]
+	}
+	// An identifier or a number is divided. A keyword is not, but it may also be the name of a property.
+	return true, slices.Contains(keywords, word)
+}
+
+func wordByte(c byte) bool {
+	return c == '_' || c == '$' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+}
+
+// keywords are those that an expression may follow, those in some contexts only included.
+var keywords = []string{"return", "typeof", "case", "in", "of", "delete", "void", "instanceof", "new", "do", "else", "throw", "yield",
+	"await", "default", "extends", "as", "satisfies", "is", "keyof", "let", "async", "get", "set", "static", "out", "using", "from"}
