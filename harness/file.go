@@ -130,10 +130,11 @@ func tear(f disk, size int64) (*TornError, error) {
 			return nil, nil
 		}
 	}
-	l := newLines(io.NewSectionReader(f, 0, size), 0, 0)
+	l := newLines(io.NewSectionReader(f, 0, start+1), 0, 0) // one byte of it, which may be long
 	for {
 		_, err := l.event()
 		if torn := (*TornError)(nil); errors.As(err, &torn) {
+			torn.Size = size - start
 			return torn, nil
 		}
 		if err != nil {

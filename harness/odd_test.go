@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -51,10 +52,13 @@ func TestH8AnyOddLogResumes(t *testing.T) {
 func oddPayload(t *rapid.T) harness.Payload {
 	draw := func(low, high int) int { return rapid.IntRange(low, high).Draw(t, "n") }
 	p := at(draw(0, 2), draw(1, 2), draw(-1, 2))
+	if draw(0, 3) == 0 {
+		return harness.AssistantMessage{Turn: p.Turn, Step: p.Step, Calls: calls(draw(1, 3))}
+	}
 	return rapid.SampledFrom([]harness.Payload{
 		harness.TurnStart{Turn: p.Turn},
 		harness.StepStart{Turn: p.Turn, Step: p.Step},
-		harness.AssistantMessage{Turn: p.Turn, Step: p.Step, Calls: calls(draw(0, 3))},
+		harness.AssistantMessage{Turn: p.Turn, Step: p.Step, Content: tool.Text("no calls").Content},
 		harness.ToolCall{Place: p},
 		harness.ToolCall{Place: p, NotStarted: true},
 		harness.ApprovalAsk{Place: p},
@@ -101,6 +105,23 @@ func TestH8BrokenLogIsLeftAlone(t *testing.T) {
 			require.Equal(t, data, string(left), what)
 		}
 	}
+}
+
+// A torn end is cut off without being read, however long it is: a crash of the system can leave one that is a hole.
+func TestTornEndNeedNotFitIntoMemory(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log.jsonl")
+	good := start + line(2)
+	require.NoError(t, os.WriteFile(path, []byte(good), 0o600))
+	const size = 64 << 20
+	require.NoError(t, os.Truncate(path, size))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f, err := harness.OpenFile(path)
+	require.NoError(t, err)
+	defer f.Close()
+	runtime.ReadMemStats(&after)
+	assert.Equal(t, &harness.TornError{Line: 3, Offset: int64(len(good)), Size: size - int64(len(good))}, f.Torn)
+	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(8<<20))
 }
 
 // What is nested so deep that encoding/json does not read it again is refused, and not a log that cannot be opened.

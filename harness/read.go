@@ -171,9 +171,11 @@ func checkStart(e Event) error {
 }
 
 // couldStart reports whether a torn first line may be the beginning of a log, and not of a file of another kind, which
-// must be left alone. A crash of the system can leave zeros in a file.
+// must be left alone: as that of a log whose line feeds are gone. A crash of the system can leave zeros in a file.
 func couldStart(line []byte) bool {
+	const first = `{"seq":1,"time":"2026-01-02T03:04:05.123456789Z","type":"session/start","data":{"format":"keywave-session","version":1}}`
 	const start = `{"seq":1,"time":"`
+	line = bytes.TrimRight(line, "\x00")
 	n := min(len(line), len(start))
-	return string(line[:n]) == start[:n] || len(bytes.Trim(line, "\x00")) == 0
+	return string(line[:n]) == start[:n] && len(line) <= len(first)+1
 }

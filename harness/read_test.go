@@ -174,6 +174,7 @@ func TestTornFirstRecord(t *testing.T) {
 	for what, data := range map[string]string{
 		"text":                           "hello",
 		"text in lines":                  "hello\nworld\n",
+		"a log with another line end":    strings.ReplaceAll(start+line(2), "\n", "\r"),
 		"a line feed":                    "\n",
 		"another kind of JSON lines":     `{"level":"info"}` + "\n",
 		"a torn record and more":         start[:60] + "\n" + line(2),

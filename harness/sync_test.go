@@ -2,6 +2,7 @@ package harness_test
 
 import (
 	"errors"
+	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -195,6 +196,21 @@ func TestSyncBatchBegins(t *testing.T) {
 			}
 			require.NoError(t, s.Close())
 		})
+	})
+}
+
+// While a sync takes long, one waits behind it for all batches, and not one for each.
+func TestSyncBatchOfASlowDisk(t *testing.T) {
+	bubble(t, time.Minute, func(t *testing.T, s *harness.Session, store *slow) {
+		before := runtime.NumGoroutine()
+		for n := range 200 {
+			putWith(t, s, harness.SyncBatch, n)
+			<-time.After(2 * harness.SyncDelay)
+		}
+		assert.LessOrEqual(t, runtime.NumGoroutine(), before+3)
+		<-time.After(2 * time.Minute)
+		assert.Equal(t, s.State().Seq, store.lasts())
+		assert.Equal(t, 3, store.syncs())
 	})
 }
 
