@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/keywave-go/keywave/exec"
 	"github.com/keywave-go/keywave/plan"
 	"github.com/keywave-go/keywave/tool"
 )
@@ -45,6 +46,7 @@ type options struct {
 	drain     time.Duration
 	limits    Limits
 	shorten   Shortener
+	timeline  func(c *tool.Invocation) *exec.Timeline
 	now       func() time.Time
 	rand      func() float64
 }
@@ -82,6 +84,13 @@ func Limit(l Limits) Option { return func(o *options) { o.limits = l } }
 
 // Shorten sets what shortens results for the log.
 func Shorten(s Shortener) Option { return func(o *options) { o.shorten = s } }
+
+// Timeline sets what is asked, right before a program runs, for what records its calls, as [exec.Record] does: how long
+// each waited, and for what. c is the call of run_code; the number of a span is the Index of a call's [tool.Invocation].
+// If it returns nil nothing is recorded.
+func Timeline(of func(c *tool.Invocation) *exec.Timeline) Option {
+	return func(o *options) { o.timeline = of }
+}
 
 // World sets the clock and the source of random numbers, from 0 up to 1, that programs see: with ones that repeat
 // themselves, so do programs. Both are called from several programs at once. Nil stands for the real one.

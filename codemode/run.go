@@ -79,7 +79,13 @@ func (v *View) begin(ctx context.Context) (*run, context.Context, error) {
 	if outer == nil {
 		return nil, nil, errNoCall
 	}
-	lane, err := exec.NewLane(ctx, exec.Limit(v.parallel), exec.Admit(v.admit), exec.Drain(v.drain), exec.Name(outer.Call.ID))
+	opts := []exec.Option{exec.Limit(v.parallel), exec.Admit(v.admit), exec.Drain(v.drain), exec.Name(outer.Call.ID)}
+	if v.timeline != nil {
+		if t := v.timeline(outer); t != nil {
+			opts = append(opts, exec.Record(t))
+		}
+	}
+	lane, err := exec.NewLane(ctx, opts...)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -37,27 +37,30 @@ type SubCall struct {
 // MaxCallDepth is how deep a [CallTree] can be below its root.
 const MaxCallDepth = 256
 
-// Start adds a call, which is running, to those that its parent made. If there is no such parent, it is the root's.
-func (t *CallTree) Start(at time.Time, s CodeDispatchStart) {
-	if c := t.add(s.ParentID, s.ID); c != nil {
+// Start adds a call, which is running, to those that its parent made, and returns it; nil: it is refused. If there is no
+// such parent, it is the root's.
+func (t *CallTree) Start(at time.Time, s CodeDispatchStart) *SubCall {
+	c := t.add(s.ParentID, s.ID)
+	if c != nil {
 		c.Name, c.Arguments, c.Started = s.Name, s.Arguments, at
 	}
+	return c
 }
 
-// Settle gives a call its result, in its place. If it was not started, it is added.
-func (t *CallTree) Settle(at time.Time, s CodeDispatch) {
+// Settle gives a call its result, in its place, and returns it; nil: it is refused. If it was not started, it is added.
+func (t *CallTree) Settle(at time.Time, s CodeDispatch) *SubCall {
 	c := t.known[s.ID]
 	switch {
 	case c == nil:
 		if c = t.add(s.ParentID, s.ID); c == nil {
-			return
+			return nil
 		}
 		c.Name = s.Name
 	case c.Result != nil:
-		t.refuse("%s has settled already", s.ID)
-		return
+		return t.refuse("%s has settled already", s.ID)
 	}
 	c.Settled, c.Result = at, &s.Result
+	return c
 }
 
 // add adds a call; nil: it is refused.

@@ -396,7 +396,7 @@ func TestAgentsFailTogether(t *testing.T) {
 		closeTools, err := b.openTools(t.TempDir(), def)
 		require.NoError(t, err)
 		defer closeTools()
-		broken := &batch{agent: "broken", calls: []tool.Call{{Name: "stuck"}}} // without tools
+		broken := &batch{agent: "broken", calls: []tool.Call{{Name: "stuck"}}, tools: (*tool.Registry)(nil)} // without tools
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		_, err = performer{admission: "waves", limit: 1}.perform(ctx, b, broken)

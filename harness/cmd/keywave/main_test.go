@@ -20,6 +20,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/keywave-go/keywave/codemode"
+	"github.com/keywave-go/keywave/codemode/js"
 	"github.com/keywave-go/keywave/plan"
 	"github.com/keywave-go/keywave/tool"
 )
@@ -28,6 +30,7 @@ import (
 const asCommand = "KEYWAVE_AS_COMMAND"
 
 func TestMain(m *testing.M) {
+	startWorker()
 	if os.Getenv(asCommand) != "" {
 		main()
 	}
@@ -73,8 +76,14 @@ func (v *invocation) run(t testing.TB, args ...string) int {
 	}
 	return run(context.Background(), args, host{
 		stdin: v.stdin, stdout: stream{&v.out, size}, stderr: stream{&v.errOut, size}, signals: v.signals,
-		env: func(name string) string { return v.env[name] }, tools: v.tools,
+		env: func(name string) string { return v.env[name] }, tools: v.tools, runtime: inProcess,
 	})
+}
+
+// inProcess is what programs run in under virtual time, which worker processes know nothing of.
+func inProcess() (codemode.Runtime, func() error, error) {
+	r := js.NewInProcess()
+	return r, r.Close, nil
 }
 
 // keywave runs the command with stdin and returns what came of it.
@@ -480,7 +489,7 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 			var errOut output
 			code := run(context.Background(), args, host{
 				stdin:  strings.NewReader(`{"calls":[{"name":"read","arguments":{"path":"none"}}]}`),
-				stdout: stream{broken{err}, none}, stderr: stream{&errOut, none}, env: func(string) string { return "" },
+				stdout: stream{broken{err}, none}, stderr: stream{&errOut, none}, env: func(string) string { return "" }, runtime: inProcess,
 			})
 			assert.Equal(t, exitUsage, code)
 			assert.Equal(t, says, errOut.String())

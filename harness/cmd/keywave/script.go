@@ -299,7 +299,7 @@ func (p *play) Generate(ctx context.Context, _ harness.Request) (harness.Assista
 func (p *play) slow(ctx context.Context, c *tool.Invocation, next tool.Next) (tool.Result, error) {
 	p.mu.Lock()
 	var takes time.Duration
-	if c.Index < len(p.takes) {
+	if c.Parent == nil && c.Index < len(p.takes) {
 		takes = p.takes[c.Index]
 	}
 	p.mu.Unlock()
