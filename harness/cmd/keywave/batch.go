@@ -25,10 +25,13 @@ const standardInput = "-"
 
 // A batch is the calls of one turn, and the tools that they are for.
 type batch struct {
-	source   string // of the calls, for messages
-	agent    string // whose turn it is, if there are several agents
-	calls    []tool.Call
-	latency  []time.Duration // by call: what is added to its body; nil: nothing
+	source  string // of the calls, for messages
+	agent   string // whose turn it is, if there are several agents
+	calls   []tool.Call
+	latency []time.Duration // by call: what is added to its body; nil: nothing
+
+	latencyWithin map[string]time.Duration // by tool: what is added to the calls that programs make
+
 	registry *tool.Registry
 	tools    tool.Tools // that the calls can name: those of the registry, or a view of them
 	nest     *nest      // of the calls that programs make; nil: there are no programs

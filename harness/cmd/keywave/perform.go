@@ -142,6 +142,9 @@ type agent struct {
 func newAgent(b *batch, overlap *gauge, among bool) *agent {
 	a := &agent{batch: b, jobs: make([]*watchedJob, len(b.calls)), ends: make([]atomic.Int32, len(b.calls))}
 	pipeline := &tool.Pipeline{Listeners: b.nest.listeners()}
+	if b.latencyWithin != nil {
+		pipeline.Wrappers = append(pipeline.Wrappers, b.slowWithin)
+	}
 	for i, j := range pipeline.NewJobs(b.tools, b.calls...) {
 		a.jobs[i] = &watchedJob{Job: j, among: among, overlap: overlap, end: &a.ends[i]}
 		if b.latency != nil {
@@ -186,6 +189,14 @@ func (j *watchedJob) Classify() plan.Call {
 
 // everything is the key of a claim that overlaps all others. It is not the empty one, so that the claim is not zero.
 const everything = "/"
+
+// slowWithin is a [tool.Wrapper] that has the calls of programs take a while longer.
+func (b *batch) slowWithin(ctx context.Context, c *tool.Invocation, next tool.Next) (tool.Result, error) {
+	if c.Parent != nil {
+		_ = wait(ctx, b.latencyWithin[c.Call.Name]) // the body sees that, too
+	}
+	return next(ctx)
+}
 
 func (j *watchedJob) Run(ctx context.Context) exec.Outcome {
 	j.overlap.enter()
