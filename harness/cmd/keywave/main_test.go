@@ -62,7 +62,8 @@ type invocation struct {
 	signals     chan os.Signal
 	env         map[string]string
 	tools       []*tool.Definition
-	width       int // of the terminal that both outputs are; 0: none
+	width       int                                            // of the terminal that both outputs are; 0: none
+	runtime     func() (codemode.Runtime, func() error, error) // nil: inProcess
 }
 
 func (v *invocation) run(t testing.TB, args ...string) int {
@@ -71,12 +72,15 @@ func (v *invocation) run(t testing.TB, args ...string) int {
 	if v.stdin == nil {
 		v.stdin = strings.NewReader("")
 	}
+	if v.runtime == nil {
+		v.runtime = inProcess
+	}
 	if v.signals == nil {
 		v.signals = make(chan os.Signal, 2)
 	}
 	return run(context.Background(), args, host{
 		stdin: v.stdin, stdout: stream{&v.out, size}, stderr: stream{&v.errOut, size}, signals: v.signals,
-		env: func(name string) string { return v.env[name] }, tools: v.tools, runtime: inProcess,
+		env: func(name string) string { return v.env[name] }, tools: v.tools, runtime: v.runtime,
 	})
 }
 

@@ -165,9 +165,9 @@ func (p *progress) newsOf(events []event, t *part, s snapshot) []event {
 			t.told[i] = true
 			e := event{s.begun + span.Settled, 0, line{text: fmt.Sprintf("%-9s %s", word, name), style: p.paint.faint}}
 			if span.Settled == span.Started {
-				e.rank = 2
-				if brood != nil { // its calls have ended, too
-					e.rank = 3
+				e.rank = 1        // right behind its start
+				if brood != nil { // and its calls
+					e.rank = 2
 				}
 			}
 			if failed {
@@ -253,7 +253,7 @@ func (b *batch) waited(s exec.Span) string {
 // before those that wait for their own.
 func (p *progress) live(all []snapshot) []line {
 	var running, behind, waiting []line
-	done, now := 0, time.Duration(0)
+	done, runs, now := 0, 0, time.Duration(0)
 	for k, s := range all {
 		t := p.parts[k]
 		now = max(now, s.begun+s.now)
@@ -263,6 +263,7 @@ func (p *progress) live(all []snapshot) []line {
 			case span.Settled >= 0:
 				done++
 			case span.Started >= 0:
+				runs++
 				running = append(running, line{"▶ " + name + "  " + short(s.now-span.Started), p.paint.good})
 				if brood := s.brood(i); brood != nil {
 					running = append(running, p.within(t.program(i, brood), brood.snapshot)...)
@@ -279,7 +280,7 @@ func (p *progress) live(all []snapshot) []line {
 	if len(running)+len(behind)+len(waiting) == 0 {
 		return nil
 	}
-	head := fmt.Sprintf("%d done, %d running, %d waiting", done, len(running), len(behind)+len(waiting))
+	head := fmt.Sprintf("%d done, %d running, %d waiting", done, runs, len(behind)+len(waiting))
 	if len(behind) > 0 {
 		head += fmt.Sprintf(", %d of them for another agent", len(behind))
 	}

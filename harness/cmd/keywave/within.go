@@ -217,7 +217,7 @@ func (s *story) refusedWithin(number int, t *harness.CallTree) {
 		s.say(s.paint.warm, fmt.Sprintf("  ! within call %d: %s", number, clean(err.Error())))
 	}
 	if more := len(t.Refused) - mostRefused; more > 0 {
-		s.say(s.paint.warm, fmt.Sprintf("  ! within call %d: … %d more of that kind", number, more))
+		s.say(s.paint.warm, fmt.Sprintf("  ! within call %d: … and %d more that do not fit", number, more))
 	}
 }
 
