@@ -17,8 +17,8 @@ const maxRuns = 1000
 
 // Options are those of [New].
 type Options struct {
-	// Warm is how many workers are kept ready for the next programs. Zero is 2; with a negative number none is kept, and
-	// each program waits for the start of its worker.
+	// Warm is how many workers are started at once, and kept when nothing runs; while all are taken, one more is made
+	// ready. Zero is 2; with a negative number none is kept, and each program waits for the start of its worker.
 	Warm int
 
 	// Max is how many workers there are at most; a program that finds none free waits, and its wall time runs. Zero is no
@@ -64,6 +64,7 @@ type pool struct {
 	mu     sync.Mutex
 	free   []*process
 	coming int // workers that are being started to be kept
+	taken  int // workers that run a program
 	closed bool
 	work   sync.WaitGroup // starts and kills
 }
@@ -109,6 +110,7 @@ func (p *pool) take(ctx context.Context) (*process, error) {
 			w = nil
 		}
 	}
+	p.taken++
 	p.fill()
 	p.mu.Unlock()
 	var err error
@@ -119,31 +121,28 @@ func (p *pool) take(ctx context.Context) (*process, error) {
 		if err = w.awaitReady(ctx); err == nil {
 			return w, nil
 		}
-		p.discard(w)
 	}
-	if p.permits != nil {
-		<-p.permits
-	}
+	p.give(w, false)
 	return nil, err
 }
 
-// give takes a worker back.
+// give takes a worker back, or what take has got none of.
 func (p *pool) give(w *process, clean bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.taken--
 	if p.permits != nil {
-		defer func() { <-p.permits }()
+		<-p.permits
 	}
-	w.runs++
-	p.mu.Lock()
-	if clean && w.runs < maxRuns && !p.closed && len(p.free) < max(p.Warm, 0) {
-		p.free = append(p.free, w)
-		p.mu.Unlock()
-		return
+	if w != nil {
+		w.runs++
+		if clean && w.runs < maxRuns && !p.closed && len(p.free) <= p.Warm {
+			p.free = append(p.free, w)
+			return
+		}
+		p.discard(w)
 	}
-	p.mu.Unlock()
-	p.discard(w)
-	p.mu.Lock()
 	p.fill()
-	p.mu.Unlock()
 }
 
 // discard kills a worker. Nobody waits for that but close.
@@ -151,10 +150,21 @@ func (p *pool) discard(w *process) {
 	p.work.Go(w.kill)
 }
 
-// fill starts workers until enough are ready, one at a time: they take a processor while they start.
+// fill starts workers until there are enough, one at a time: they take a processor while they start.
 func (p *pool) fill() {
-	if p.closed || p.coming > 0 || len(p.free) >= p.Warm {
+	live := len(p.free) + p.coming + p.taken
+	switch {
+	case p.closed || p.coming > 0 || p.Warm <= 0 || p.Max > 0 && live >= p.Max:
 		return
+	case len(p.free) > 0 && live >= p.Warm:
+		return
+	}
+	if p.permits != nil {
+		select {
+		case p.permits <- struct{}{}: // while it comes it is nobody's, but there
+		default:
+			return
+		}
 	}
 	p.coming++
 	p.work.Go(func() {
@@ -169,10 +179,13 @@ func (p *pool) fill() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.coming--
+		if p.permits != nil {
+			<-p.permits
+		}
 		switch {
 		case err != nil:
 			// The next run reports it, if it lasts.
-		case p.closed || len(p.free) >= p.Warm:
+		case p.closed || len(p.free) > p.Warm:
 			p.discard(w)
 		default:
 			p.free = append(p.free, w)
