@@ -79,12 +79,13 @@ func (v *View) begin(ctx context.Context) (*run, context.Context, error) {
 	if outer == nil {
 		return nil, nil, errNoCall
 	}
+	below := callable(outer.Tools)
 	lane, err := exec.NewLane(ctx, exec.Limit(v.parallel), exec.Admit(v.admit), exec.Drain(v.drain), exec.Name(outer.Call.ID))
 	if err != nil {
 		return nil, nil, err
 	}
 	program, stop := context.WithCancelCause(ctx)
-	r := &run{View: v, ctx: ctx, stop: stop, call: outer, below: callable(outer.Tools), lane: lane, over: make(chan struct{})}
+	r := &run{View: v, ctx: ctx, stop: stop, call: outer, below: below, lane: lane, over: make(chan struct{})}
 	if tool.RecordsNested(ctx) {
 		r.log = &logLane{ctx: ctx, shorten: v.shorten, room: make(chan struct{}, v.parallel), failed: r.fail}
 	}
