@@ -15,19 +15,8 @@ import (
 // maxRuns is after how many runs a worker is replaced, so that no leak of the engine lasts.
 const maxRuns = 1000
 
-// Options are those of [New].
-type Options struct {
-	// Warm is how many workers are started at once, and kept when nothing runs; while all are taken, one more is made
-	// ready. Zero is 2; with a negative number none is kept, and each program waits for the start of its worker.
-	Warm int
-
-	// Max is how many workers there are at most; a program that finds none free waits, and its wall time runs. Zero is no
-	// bound: with one, programs whose tools run programs wait for each other.
-	Max int
-}
-
-// New makes a runtime whose programs run in worker processes, one program at a time in each. A worker is this program,
-// started once more: [Worker] must be called first thing in main.
+// New makes a runtime whose programs run in worker processes, one program at a time in each. A worker is this
+// program, started once more: [Worker] must be called first thing in main.
 //
 // A worker that does not end by itself when a limit is passed is killed. It is used again only after a program that
 // returned or threw, always with a new world. It ends when this process ends.
@@ -36,7 +25,8 @@ func New(o Options) (*Runtime, error) {
 	case os.Getenv(workerEnv) != "":
 		return nil, errors.New("js: a worker cannot start workers; js.Worker() must be the first thing in main")
 	case !hooked:
-		return nil, errors.New("js: worker processes need a line in the host: call js.Worker() as the first thing in main, and in TestMain of tests")
+		return nil, errors.New("js: worker processes need a line in the host: " +
+			"call js.Worker() as the first thing in main, and in TestMain of tests")
 	case o.Max < 0:
 		return nil, errors.New("js: Max must not be negative")
 	case o.Warm == 0:

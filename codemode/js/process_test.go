@@ -256,7 +256,7 @@ func TestWorkerDies(t *testing.T) {
 // TestStoppedWorker: a worker that is stopped altogether is killed at the end of its wall time.
 func TestStoppedWorker(t *testing.T) {
 	p := testPool(t, Options{Warm: 1})
-	o, w := p.try(t, "console.log('before'); await tools.slow()", codemode.Limits{Wall: 300 * time.Millisecond},
+	o, w := p.try(t, "console.log('before'); await tools.slow()", codemode.Limits{Wall: 1500 * time.Millisecond},
 		func(w *process) { _ = w.cmd.Process.Signal(syscall.SIGSTOP) })
 	require.Equal(t, codemode.Timeout, o.Failure)
 	require.Equal(t, []codemode.Log{{Level: "log", Text: "before"}}, o.Logs)
