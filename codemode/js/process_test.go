@@ -97,6 +97,9 @@ func TestHostileWorker(t *testing.T) {
 		"less than nothing computed":      done(codemode.Outcome{Compute: -1}),
 		"rejections without end":          done(codemode.Outcome{Unhandled: make([]string, 1000)}),
 	} {
+		if len(sent) > 0 {
+			sent = append(sent, done(codemode.Outcome{})...) // which a host that has noticed nothing would believe
+		}
 		s, calls := sessionOf(bytes.NewReader(sent), hostileLimits)
 		ok, err := s.serve()
 		require.False(t, ok, name)

@@ -391,7 +391,8 @@ func (s suite) syntax(t *testing.T) {
 
 // wrapper: whatever a program is wrapped in, it does not get out of it.
 func (s suite) wrapper(t *testing.T) {
-	for _, source := range []string{"})(); (() => {", "}, () => {", "}; {", "}", ")", "})", "}]; [{", "*/ } /*", "}}, {a() {", "return 1 })\n//",
+	for _, source := range []string{"})(); (async () => { return 1", "}, async () => { return 1", "} async function g() { return 1",
+		"})(); (() => {", "}, () => {", "}; {", "}", ")", "})", "}]; [{", "*/ } /*", "}}, {a() {", "return 1 })\n//",
 		"`}`; }) => (() => {"} {
 		s.fails(t, codemode.Exception, source)
 	}
