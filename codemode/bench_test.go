@@ -1,12 +1,14 @@
 package codemode_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/keywave-go/keywave/codemode"
+	"github.com/keywave-go/keywave/codemode/js"
 	"github.com/keywave-go/keywave/harness"
 	"github.com/keywave-go/keywave/tool"
 )
@@ -59,6 +61,34 @@ func BenchmarkNestedCall(b *testing.B) {
 				require.Empty(b, r.Code, r.Text())
 			})
 		}
+	}
+}
+
+// BenchmarkTypeScript is the same calls by a program in the real runtime, in-process: 1000 of them a run.
+func BenchmarkTypeScript(b *testing.B) {
+	for name, loop := range map[string]string{
+		"one by one": `for (let i = 0; i < 1000; i++) await tools.noop({key: "a"})`,
+		"all":        `for (let i = 0; i < 10; i++) await Promise.all([...Array(100)].map(() => tools.noop({key: "a"})))`,
+	} {
+		b.Run(name, func(b *testing.B) {
+			tools, pipeline := noop(b)
+			rt := js.NewInProcess()
+			defer rt.Close()
+			v, err := codemode.New(rt, tools, codemode.Limit(codemode.Limits{Calls: 1000}))
+			require.NoError(b, err)
+			h := newHost(b, nil, tools)
+			h.Scheduler.Tools, h.Scheduler.Pipeline = v, pipeline
+			arguments, err := json.Marshal(codemode.Program{Code: loop, Description: "calls"})
+			require.NoError(b, err)
+			calls := 0
+			for b.Loop() {
+				results, err := h.step(b.Context(), tool.Call{ID: "c1", Name: codemode.Name, Arguments: string(arguments)})
+				require.NoError(b, err)
+				require.Empty(b, results[0].Code, results[0].Text())
+				calls += 1000
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(calls), "ns/call")
+		})
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/keywave-go/keywave/tool"
 )
@@ -13,7 +14,8 @@ import (
 type call struct {
 	*tool.Job
 	run    *run
-	size   int // of its arguments
+	size   int       // of its arguments
+	rest   time.Time // when its body came to that
 	settle func(value json.RawMessage, failure string)
 }
 
@@ -35,6 +37,16 @@ func (c *call) Skip(_ context.Context, cause error) error {
 
 // record has the log lane record what is to be recorded, also of calls that are nested in this one.
 func (c *call) record(_ context.Context, e tool.Event) error {
+	if e.At.IsZero() {
+		e.At = time.Now() // and not when there is time to record it
+	}
+	own := e.Invocation == &c.Invocation
+	switch {
+	case e.Stage == tool.Settled && own:
+		c.rest = e.At
+	case e.Stage == tool.Committed && own && !c.rest.IsZero():
+		e.At = c.rest
+	}
 	if e.Stage == tool.Started || e.Stage == tool.Committed {
 		c.run.log.add(e)
 	}

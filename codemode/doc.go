@@ -26,8 +26,9 @@
 //
 // If the host records the calls of the model, as a scheduler of package harness does, the calls of programs are recorded
 // with them: an event when a call starts, and one with its result when it is committed. A host can have results shortened
-// for that, by [Shorten]. Recording goes on beside the program, in order, and a program that is as many ends of calls
-// ahead of it as it may run calls at once waits.
+// for that, by [Shorten]. Recording goes on beside the program, in order, so that a call can run before its start is
+// recorded, with the time that it had; a program that is as many ends of calls ahead of it as it may run calls at once
+// waits. If something cannot be recorded, the program is stopped.
 //
 // The id of a call is that of the call of run_code with ":code:" and its number, from 1, in the order in which the program
 // makes them. Policies and observers find the call around it in the Parent of its [tool.Invocation].

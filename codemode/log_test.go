@@ -45,6 +45,14 @@ func TestC4SlowHook(t *testing.T) {
 		for _, d := range h.dispatches() {
 			assert.Equal(t, "short "+d.ID, d.Result.Text())
 		}
+		for turn, err := range harness.Turns(h.session.Events()) {
+			require.NoError(t, err)
+			for i, c := range turn.Steps[0].Calls[0].Tree.Calls {
+				at := j.start.Add(time.Duration(max(0, i-3)) * time.Second)
+				assert.True(t, c.Started.Equal(at) && c.Settled.Equal(at), "the times are those of the call, not of the log")
+				assert.Equal(t, time.Duration(i+1)*time.Second, c.Committed.Sub(j.start))
+			}
+		}
 	})
 }
 

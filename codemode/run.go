@@ -79,6 +79,7 @@ func (v *View) begin(ctx context.Context) (*run, context.Context, error) {
 	if outer == nil {
 		return nil, nil, errNoCall
 	}
+	below := callable(outer.Tools)
 	opts := []exec.Option{exec.Limit(v.parallel), exec.Admit(v.admit), exec.Drain(v.drain), exec.Name(outer.Call.ID)}
 	if v.timeline != nil {
 		if t := v.timeline(outer); t != nil {
@@ -90,7 +91,7 @@ func (v *View) begin(ctx context.Context) (*run, context.Context, error) {
 		return nil, nil, err
 	}
 	program, stop := context.WithCancelCause(ctx)
-	r := &run{View: v, ctx: ctx, stop: stop, call: outer, below: callable(outer.Tools), lane: lane, over: make(chan struct{})}
+	r := &run{View: v, ctx: ctx, stop: stop, call: outer, below: below, lane: lane, over: make(chan struct{})}
 	if tool.RecordsNested(ctx) {
 		r.log = &logLane{ctx: ctx, shorten: v.shorten, room: make(chan struct{}, v.parallel), failed: r.fail}
 	}

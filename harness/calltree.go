@@ -26,7 +26,8 @@ type SubCall struct {
 	Name      string
 	Arguments json.RawMessage // nil: the log does not tell of its start
 	Started   time.Time       // zero: the log does not tell of it
-	Settled   time.Time       // zero: it has not
+	Settled   time.Time       // its body; zero: it has not
+	Committed time.Time       // and recorded so; zero: it has not
 	Result    *tool.Result    // nil: it runs, or the log ended while it did
 	Calls     []*SubCall      // that it made itself, in the order of their starts
 
@@ -37,12 +38,12 @@ type SubCall struct {
 // MaxCallDepth is how deep a [CallTree] can be below its root.
 const MaxCallDepth = 256
 
-// Start adds a call, which is running, to those that its parent made, and returns it; nil: it is refused. If there is no
-// such parent, it is the root's.
+// Start adds a call, whose start was recorded at some time and which is running, to those that its parent made, and
+// returns it; nil: it is refused. If there is no such parent, it is the root's.
 func (t *CallTree) Start(at time.Time, s CodeDispatchStart) *SubCall {
 	c := t.add(s.ParentID, s.ID)
 	if c != nil {
-		c.Name, c.Arguments, c.Started = s.Name, s.Arguments, at
+		c.Name, c.Arguments, c.Started = s.Name, s.Arguments, earlier(s.At, at)
 	}
 	return c
 }
@@ -59,8 +60,16 @@ func (t *CallTree) Settle(at time.Time, s CodeDispatch) *SubCall {
 	case c.Result != nil:
 		return t.refuse("%s has settled already", s.ID)
 	}
-	c.Settled, c.Result = at, &s.Result
+	c.Settled, c.Committed, c.Result = earlier(s.At, at), at, &s.Result
 	return c
+}
+
+// earlier is when something happened that was recorded then, if that is noted.
+func earlier(noted, recorded time.Time) time.Time {
+	if noted.IsZero() || noted.After(recorded) {
+		return recorded
+	}
+	return noted
 }
 
 // add adds a call; nil: it is refused.

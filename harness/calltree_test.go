@@ -61,6 +61,15 @@ func TestCallTree(t *testing.T) {
 	assert.Equal(t, []any{second(1), second(6), "of a"}, []any{a.Started, a.Settled, a.Result.Text()})
 	assert.Equal(t, []any{time.Time{}, second(5), "read"}, []any{a2.Started, a2.Settled, a2.Name})
 	assert.Nil(t, a2.Arguments)
+	assert.Equal(t, second(6), a.Committed)
+	noted := dispatchStart("c1", "d")
+	noted.At = second(8)
+	tree.Start(second(9), noted)
+	ended := dispatch("c1", "d", "of d")
+	ended.At = second(10)
+	tree.Settle(second(11), ended)
+	d := tree.Calls[3]
+	assert.Equal(t, []time.Time{second(8), second(10), second(11)}, []time.Time{d.Started, d.Settled, d.Committed}, "what happened when, not when it was recorded")
 	assert.Equal(t, json.RawMessage(`{}`), a.Arguments)
 }
 

@@ -3,6 +3,7 @@ package harness
 import (
 	"encoding/json"
 	"sync"
+	"time"
 
 	"github.com/keywave-go/keywave/tool"
 )
@@ -11,10 +12,11 @@ import (
 // makes calls of its own. No message derives from it.
 type CodeDispatchStart struct {
 	Place                     // of the call of the model that it is nested in
-	ParentID  string          `json:"parentId"`  // of the call whose body made it: that at the place, or one nested in it
-	ID        string          `json:"id"`        // its own, such as "call_1:code:2"
-	Name      string          `json:"name"`      // of the tool
-	Arguments json.RawMessage `json:"arguments"` // {} if it had none; a string, if what it had is not JSON
+	ParentID  string          `json:"parentId"`    // of the call whose body made it: that at the place, or one nested in it
+	ID        string          `json:"id"`          // its own, such as "call_1:code:2"
+	Name      string          `json:"name"`        // of the tool
+	Arguments json.RawMessage `json:"arguments"`   // {} if it had none; a string, if what it had is not JSON
+	At        time.Time       `json:"at,omitzero"` // when it started, which can be before it was recorded
 }
 
 // A CodeDispatch is the result of a call that a [CodeDispatchStart] has told of, as it was committed, or what the host
@@ -25,6 +27,7 @@ type CodeDispatch struct {
 	ParentID string      `json:"parentId"`
 	ID       string      `json:"id"`
 	Name     string      `json:"name"`
+	At       time.Time   `json:"at,omitzero"` // when its body came to rest, which can be before it was committed
 	Result   tool.Result `json:"result"`
 }
 
@@ -49,6 +52,7 @@ func (d *dispatches) dispatched(at Place, e tool.Event, record func(Payload) (ui
 	case e.Stage == tool.Started && !started:
 		seq, err := record(CodeDispatchStart{
 			Place: at, ParentID: e.Parent.Call.ID, ID: e.Call.ID, Name: e.Call.Name, Arguments: normal(e.Arguments),
+			At: e.At.UTC().Round(0),
 		})
 		if err != nil {
 			return err
@@ -59,7 +63,8 @@ func (d *dispatches) dispatched(at Place, e tool.Event, record func(Payload) (ui
 		d.starts[e.Invocation] = seq
 	case e.Stage == tool.Committed && started:
 		_, err := record(CodeDispatch{
-			Place: at, Sources: []uint64{start}, ParentID: e.Parent.Call.ID, ID: e.Call.ID, Name: e.Call.Name, Result: e.Result,
+			Place: at, Sources: []uint64{start}, ParentID: e.Parent.Call.ID, ID: e.Call.ID, Name: e.Call.Name,
+			At: e.At.UTC().Round(0), Result: e.Result,
 		})
 		if err != nil {
 			return err

@@ -57,6 +57,12 @@
 // other call and no lane, and it never opens what it was to keep shut: a policy that fails denies, a reviewer that
 // fails withholds. What observers do when they fail changes nothing.
 //
+// # Calls within calls
+//
+// The body of a tool can make calls of its own, as one that runs a program does: jobs of [NewNested], in a lane that is
+// made with its context. They go through the same pipeline, with their Parent in the [Invocation], and [RecordNested] has
+// them recorded with the call around them. No [Budget] holds for them, because no model is shown what they return.
+//
 // # Contracts
 //
 // Each has a number, and the tests that hold the package to it have that in their names: TestT6... is about T6.

@@ -28,6 +28,9 @@ type Job struct {
 	// Settled and, unless the pipeline says that a prompt holds the lane, Answered. Its error is that of the stage, and
 	// stops the lane; an answer that it fails to record is none. At Committed it may call Abort, if the call is
 	// cancelled only now.
+	//
+	// It is also told of calls that the body makes itself, if that has them recorded: see RecordNested. Their events
+	// have a Parent, come from any goroutine while the body runs, and an error is that of RecordNested.
 	Record func(ctx context.Context, e Event) error
 
 	prepared prepared

@@ -228,6 +228,7 @@ func TestHint(t *testing.T) {
 	}
 	assert.Equal(t, `There is no tool "t": nothing was run. The tools are: t. Ask nicely.`, text(hinting{tools}, "t"))
 	assert.Contains(t, text(&tool.Scope{Parent: hinting{tools}}, "t"), "Ask nicely.")
+	assert.Contains(t, text(tool.Direct{Tools: hinting{tools}}, "t"), "Ask nicely.")
 	assert.NotContains(t, text(&tool.Scope{Parent: hinting{tools}, Deny: []string{"t"}}, "t"), "nicely", "what is hidden is not hinted at")
 	assert.Empty(t, text(&tool.Scope{Parent: hinting{tools}, Own: own}, "own"))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 )
 
 // A Stage is what happened to a call.
@@ -31,8 +32,9 @@ func (s Stage) String() string {
 type Event struct {
 	*Invocation // whose call it is: as of its start, from Started on
 	Stage       Stage
-	Reason      string // of Asked: the policy's
-	Result      Result // of Answered, why it may not run, if so; of Settled, as it came to rest; of Committed, final
+	Reason      string    // of Asked: the policy's
+	At          time.Time // of an event for RecordNested: when the call started, or its body came to rest; zero: not noted
+	Result      Result    // of Answered, why it may not run, if so; of Settled, as it came to rest; of Committed, final
 }
 
 // A Gate is an observer that the lane waits for. It is told Started and Committed, as they happen, in the lane. What it

@@ -10,14 +10,14 @@ import (
 	"github.com/evanw/esbuild/pkg/api"
 )
 
-// A program is the body of an async function. It stays on its own lines, so that a position needs no correction but for
-// the columns of the first.
+// A program is the body of an async function. It stays on its own lines, so that a position needs no correction but
+// for the columns of the first.
 const (
 	before = "(async () => {"
 	after  = "\n})"
 
-	// The same body as a statement: a program that closes the bracket of the wrapper goes on behind it with ) or a comma
-	// in the first, with neither in the second, so that it cannot do so in both.
+	// The same body as a statement: a program that closes the bracket of the wrapper goes on behind it with ) or a
+	// comma in the first, with neither in the second, so that it cannot do so in both.
 	statement    = "async function f() {"
 	statementEnd = "\n}"
 
@@ -46,7 +46,7 @@ func compile(m *vm, source string, limit int) (value, positions, error) {
 			m.free(f)
 			return undefined, nil, errCloses
 		} else {
-			overflow := strings.HasPrefix(m.errorText(f), "SyntaxError: stack overflow")
+			overflow := strings.HasPrefix(m.errorText(fnBrief, f), "SyntaxError: stack overflow")
 			m.free(f)
 			if overflow {
 				return undefined, nil, errDeep
@@ -67,7 +67,7 @@ func compile(m *vm, source string, limit int) (value, positions, error) {
 	f, thrown := m.eval(string(r.Code), file, false)
 	if thrown || !m.isFunction(f) {
 		defer m.free(f)
-		return undefined, nil, errors.New(pos.in(m.errorText(f)))
+		return undefined, nil, errors.New(pos.in(m.errorText(fnFail, f)))
 	}
 	return f, pos, nil
 }
@@ -82,8 +82,9 @@ func (m *vm) compiles(source string) bool {
 	return !thrown
 }
 
-func (m *vm) errorText(e value) string {
-	r, _ := m.invoke(fnFail, m.dup(e))
+// errorText is an error as the prelude's function tells it; fnFail is the end of its world.
+func (m *vm) errorText(fn int, e value) string {
+	r, _ := m.invoke(fn, m.dup(e))
 	defer m.free(r)
 	return m.text(r)
 }
@@ -131,9 +132,11 @@ func syntaxError(e api.Message, source string, prefix int) error {
 	}
 	lines := strings.Split(source, "\n")
 	if line > len(lines) {
-		return fmt.Errorf("SyntaxError: %s\n    at the end of the program (line %d)", strings.Replace(e.Text, `"}"`, "the end", 1), len(lines))
+		text := strings.Replace(e.Text, `"}"`, "end of the program", 1)
+		return fmt.Errorf("SyntaxError: %s\n    at line %d, its last", text, len(lines))
 	}
-	return fmt.Errorf("SyntaxError: %s\n    at line %d, column %d: %s", e.Text, line, column+1, clip(strings.TrimSpace(lines[line-1]), 120))
+	text := clip(strings.TrimSpace(lines[line-1]), 120)
+	return fmt.Errorf("SyntaxError: %s\n    at line %d, column %d: %s", e.Text, line, column+1, text)
 }
 
 // positions turn the positions of the compiled program into the author's.

@@ -1,9 +1,7 @@
 package js
 
 import (
-	_ "embed"
 	"errors"
-	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -100,7 +98,8 @@ var (
 
 // newVM makes an empty world.
 func newVM() (*vm, error) {
-	m := &vm{tls: libc.NewTLS(), id: uintptr(lastVM.Add(1)), prelude: undefined, main: undefined, halted: make(chan struct{})}
+	m := &vm{tls: libc.NewTLS(), id: uintptr(lastVM.Add(1)), halted: make(chan struct{})}
+	m.prelude, m.main = undefined, undefined
 	if m.rt = lib.XJS_NewRuntime(m.tls); m.rt == 0 {
 		m.tls.Close()
 		return nil, errors.New("js: no memory for an engine")
@@ -161,8 +160,8 @@ func (m *vm) close() {
 	}
 }
 
-// halt stops the program for good: the first reason counts. It may be called from any goroutine, again and again while
-// the engine runs, because the count that it resets belongs to the engine.
+// halt stops the program for good: the first reason counts. It may be called from any goroutine, again and again
+// while the engine runs, because the count that it resets belongs to the engine.
 func (m *vm) halt(why stop) {
 	m.setStopped(why)
 	m.mu.Lock()
@@ -300,7 +299,8 @@ func (m *vm) isFunction(v value) bool { return lib.XJS_IsFunction(m.tls, m.ctx, 
 // job runs one pending job, and reports whether there was one.
 func (m *vm) job() bool { return lib.XJS_ExecutePendingJob(m.tls, m.rt, 0) != 0 }
 
-// watchMain takes the promise of the program: its rejection is the program's end, so that it is not one nobody handles.
+// watchMain takes the promise of the program: its rejection is the program's end, so that it is not one nobody
+// handles.
 func (m *vm) watchMain(promise value) {
 	m.main = promise
 	m.forget(pointer(promise))
@@ -340,38 +340,6 @@ func (m *vm) throw(message string) value {
 	e := lib.XJS_NewError(m.tls, m.ctx)
 	lib.XJS_DefinePropertyValueStr(m.tls, m.ctx, e, nameOf("message"), m.newString(message), 3)
 	return lib.XJS_Throw(m.tls, m.ctx, e)
-}
-
-// kind is the number that the prelude has for what v is; 0: another.
-func (m *vm) kind(v value) int {
-	if int32(v.Ftag) != lib.EJS_TAG_OBJECT {
-		return 0
-	}
-	switch lib.XJS_GetClassID(m.tls, v) {
-	case lib.EJS_CLASS_PROMISE:
-		return 1
-	case lib.EJS_CLASS_DATE:
-		return 2
-	case lib.EJS_CLASS_MAP:
-		return 3
-	case lib.EJS_CLASS_SET:
-		return 4
-	case lib.EJS_CLASS_REGEXP:
-		return 5
-	case lib.EJS_CLASS_ARRAY_BUFFER:
-		return 6
-	case lib.EJS_CLASS_NUMBER:
-		return 7
-	case lib.EJS_CLASS_STRING:
-		return 8
-	case lib.EJS_CLASS_BOOLEAN:
-		return 9
-	case lib.EJS_CLASS_SYMBOL:
-		return 10
-	case lib.EJS_CLASS_BIG_INT:
-		return 11
-	}
-	return 0
 }
 
 func pointer(v value) uintptr { return *(*uintptr)(unsafe.Pointer(&v)) }
@@ -438,22 +406,24 @@ var (
 )
 
 func onAlloc(tls *libc.TLS, s uintptr, size libc.Tsize_t) uintptr {
-	p := (*(*func(*libc.TLS, uintptr, libc.Tsize_t) uintptr)(unsafe.Pointer(&struct{ uintptr }{alloc})))(tls, s, size)
+	f := *(*func(*libc.TLS, uintptr, libc.Tsize_t) uintptr)(unsafe.Pointer(&struct{ uintptr }{alloc}))
+	p := f(tls, s, size)
 	if p == 0 {
-		failed(s)
+		allocationFailed(s)
 	}
 	return p
 }
 
 func onRealloc(tls *libc.TLS, s, old uintptr, size libc.Tsize_t) uintptr {
-	p := (*(*func(*libc.TLS, uintptr, uintptr, libc.Tsize_t) uintptr)(unsafe.Pointer(&struct{ uintptr }{realloc})))(tls, s, old, size)
+	f := *(*func(*libc.TLS, uintptr, uintptr, libc.Tsize_t) uintptr)(unsafe.Pointer(&struct{ uintptr }{realloc}))
+	p := f(tls, s, old, size)
 	if p == 0 && size != 0 {
-		failed(s)
+		allocationFailed(s)
 	}
 	return p
 }
 
-func failed(state uintptr) {
+func allocationFailed(state uintptr) {
 	if m, ok := vms.Load(at[lib.TJSMallocState](state).Fopaque); ok {
 		m := m.(*vm)
 		m.setStopped(stopMemory)
@@ -477,61 +447,4 @@ func onHost(tls *libc.TLS, ctx uintptr, _ value, argc int32, argv uintptr, op in
 		args = unsafe.Slice(at[value](argv), int(argc))
 	}
 	return m.host(int(op), args)
-}
-
-//go:embed prelude.js
-var preludeSource string
-
-// The prelude is compiled once.
-var preludeCode = sync.OnceValues(func() (code string, err error) {
-	m, err := newVM()
-	if err != nil {
-		return "", err
-	}
-	defer m.close()
-	f, thrown := m.eval(preludeSource, "prelude.js", true)
-	defer m.free(f)
-	if thrown {
-		return "", fmt.Errorf("js: prelude: %s", m.text(f))
-	}
-	p := lib.XJS_WriteObject(m.tls, m.ctx, m.scratch, f, lib.MJS_WRITE_OBJ_BYTECODE)
-	if p == 0 {
-		return "", errors.New("js: no memory for the prelude")
-	}
-	defer lib.Xjs_free(m.tls, m.ctx, p)
-	return string(unsafe.Slice(at[byte](p), *at[libc.Tsize_t](m.scratch))), nil
-})
-
-// boot gives the world its functions: those of the language are there, the prelude adds the rest. hosts are the names
-// of the operations of host, by number.
-func (m *vm) boot(hosts []string) error {
-	code, err := preludeCode()
-	if err != nil {
-		return err
-	}
-	p, err := m.bytes(code)
-	if err != nil {
-		return err
-	}
-	defer libc.Xfree(m.tls, p)
-	f := lib.XJS_ReadObject(m.tls, m.ctx, p, libc.Tsize_t(len(code)), lib.MJS_READ_OBJ_BYTECODE)
-	if isException(f) {
-		return errors.New("js: no memory for the prelude")
-	}
-	f, thrown := m.result(lib.XJS_EvalFunction(m.tls, m.ctx, f))
-	defer m.free(f)
-	if thrown {
-		return fmt.Errorf("js: prelude: %s", m.text(f))
-	}
-	table := lib.XJS_NewObject(m.tls, m.ctx)
-	for op, name := range hosts {
-		fn := lib.XJS_NewCFunction2(m.tls, m.ctx, fp(onHost), nameOf(name), maxArgs, lib.EJS_CFUNC_generic_magic, int32(op))
-		lib.XJS_SetPropertyStr(m.tls, m.ctx, table, nameOf(name), fn)
-	}
-	if m.prelude, thrown = m.call(f, table); thrown {
-		defer func() { m.prelude = undefined }()
-		defer m.free(m.prelude)
-		return fmt.Errorf("js: prelude: %s", m.text(m.prelude))
-	}
-	return nil
 }

@@ -92,8 +92,8 @@ func cutDone(b []byte) (o codemode.Outcome, err error) {
 
 var errShort = errors.New("js: a frame is too short")
 
-// A frameReader reads frames. An error of the source, such as a deadline that passed, loses nothing: what was read of a
-// frame is kept for the next call.
+// A frameReader reads frames. An error of the source, such as a deadline that passed, loses nothing: what was read of
+// a frame is kept for the next call.
 type frameReader struct {
 	from io.Reader
 	buf  []byte // what was read

@@ -23,7 +23,8 @@ func NewInProcess() *Runtime {
 	var overran atomic.Int32
 	r.run = func(ctx context.Context, o order, b codemode.Bindings) (codemode.Outcome, error) {
 		if overran.Load() >= maxOverran {
-			return codemode.Outcome{}, errors.New("js: too many programs of this process are out of control; use js.New, whose workers can be killed")
+			return codemode.Outcome{}, errors.New("js: too many programs of this process are out of control; " +
+				"use js.New, whose workers can be killed")
 		}
 		return runHere(ctx, o, b, &overran)
 	}
@@ -63,8 +64,8 @@ func runHere(ctx context.Context, o order, b codemode.Bindings, overran *atomic.
 		if err != nil {
 			return
 		}
-		// A fault in the engine's memory is a panic of this goroutine. That is the most that can be done in this process:
-		// what the fault has overwritten before, nobody knows.
+		// A fault in the engine's memory is a panic of this goroutine. That is the most that can be done in this
+		// process: what the fault has overwritten before, nobody knows.
 		debug.SetPanicOnFault(true)
 		defer func() {
 			if recover() != nil {
@@ -106,8 +107,8 @@ func runHere(ctx context.Context, o order, b codemode.Bindings, overran *atomic.
 		return l.end(ctx, outcome), nil
 	case <-late.C:
 	}
-	// A program that was told to stop, and does not come to it, is left behind: it can reach nothing any more, but it has
-	// a processor until the engine's next poll.
+	// A program that was told to stop, and does not come to it, is left behind: it can reach nothing any more, but it
+	// has a processor until the engine's next poll.
 	overran.Add(1)
 	go func() {
 		<-done

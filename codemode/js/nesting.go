@@ -9,16 +9,18 @@ import (
 // kilobytes takes seconds and gigabytes.
 const maxNesting = 200
 
-// maxArrows bounds how many arrow functions a program has, what looks like one in a string included. They nest without
-// brackets, and each takes more of a parser's stack than anything else: 64 KiB of them are fatal to the process.
+// maxArrows bounds how many arrow functions a program has, what looks like one in a string included. They nest
+// without brackets, and each takes more of a parser's stack than anything else: 64 KiB of them are fatal to the
+// process.
 const maxArrows = 2000
 
 // maxReadings bounds how many readings of a source are followed at once.
 const maxReadings = 64
 
-// A reading is one way to read a source up to a point. A few characters are ambiguous without a parser: a slash divides
-// or begins a regular expression, <!-- and --> may begin comments. A guess could be exploited to hide brackets, so that
-// all ways are followed. A wrong one ends mostly with its line, or with a bracket that does not fit.
+// A reading is one way to read a source up to a point. A few characters are ambiguous without a parser: a slash
+// divides or begins a regular expression, <!-- and --> may begin comments. A guess could be exploited to hide
+// brackets, so that all ways are followed. A wrong one ends mostly with its line, or with a bracket that does not
+// fit.
 type reading struct {
 	mode   mode
 	skip   uint8  // bytes that are read already
@@ -40,8 +42,8 @@ const (
 	inBlock
 )
 
-// nesting reads a source without parsing it. deep: in some reading the brackets are nested more deeply than maxNesting.
-// closes: in some reading a bracket is closed that was not opened.
+// nesting reads a source without parsing it. deep: in some reading the brackets are nested more deeply than
+// maxNesting. closes: in some reading a bracket is closed that was not opened.
 func nesting(source string) (deep, closes bool) {
 	now, next := []reading{{}}, []reading(nil)
 	for i := 0; i < len(source); i++ {
@@ -80,7 +82,8 @@ func distinct(all []reading) []reading {
 	return kept
 }
 
-// newline reports whether rest begins with the end of a line; separators are ends in code and comments, not in strings.
+// newline reports whether rest begins with the end of a line; separators are ends in code and comments, not in
+// strings.
 func newline(rest string, separators bool) bool {
 	switch rest[0] {
 	case '\n', '\r':
@@ -237,5 +240,5 @@ func wordByte(c byte) bool {
 }
 
 // keywords are those that an expression may follow, those in some contexts only included.
-var keywords = []string{"return", "typeof", "case", "in", "of", "delete", "void", "instanceof", "new", "do", "else", "throw", "yield",
-	"await", "default", "extends", "as", "satisfies", "is", "keyof", "let", "async", "get", "set", "static", "out", "using", "from"}
+var keywords = strings.Fields(`return typeof case in of delete void instanceof new do else throw yield await default extends
+	as satisfies is keyof let async get set static out using from`)

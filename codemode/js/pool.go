@@ -15,19 +15,8 @@ import (
 // maxRuns is after how many runs a worker is replaced, so that no leak of the engine lasts.
 const maxRuns = 1000
 
-// Options are those of [New].
-type Options struct {
-	// Warm is how many workers are kept ready for the next programs. Zero is 2; with a negative number none is kept, and
-	// each program waits for the start of its worker.
-	Warm int
-
-	// Max is how many workers there are at most; a program that finds none free waits, and its wall time runs. Zero is no
-	// bound: with one, programs whose tools run programs wait for each other.
-	Max int
-}
-
-// New makes a runtime whose programs run in worker processes, one program at a time in each. A worker is this program,
-// started once more: [Worker] must be called first thing in main.
+// New makes a runtime whose programs run in worker processes, one program at a time in each. A worker is this
+// program, started once more: [Worker] must be called first thing in main.
 //
 // A worker that does not end by itself when a limit is passed is killed. It is used again only after a program that
 // returned or threw, always with a new world. It ends when this process ends.
@@ -36,7 +25,8 @@ func New(o Options) (*Runtime, error) {
 	case os.Getenv(workerEnv) != "":
 		return nil, errors.New("js: a worker cannot start workers; js.Worker() must be the first thing in main")
 	case !hooked:
-		return nil, errors.New("js: worker processes need a line in the host: call js.Worker() as the first thing in main, and in TestMain of tests")
+		return nil, errors.New("js: worker processes need a line in the host: " +
+			"call js.Worker() as the first thing in main, and in TestMain of tests")
 	case o.Max < 0:
 		return nil, errors.New("js: Max must not be negative")
 	case o.Warm == 0:
@@ -64,6 +54,7 @@ type pool struct {
 	mu     sync.Mutex
 	free   []*process
 	coming int // workers that are being started to be kept
+	taken  int // workers that run a program
 	closed bool
 	work   sync.WaitGroup // starts and kills
 }
@@ -109,6 +100,7 @@ func (p *pool) take(ctx context.Context) (*process, error) {
 			w = nil
 		}
 	}
+	p.taken++
 	p.fill()
 	p.mu.Unlock()
 	var err error
@@ -119,31 +111,28 @@ func (p *pool) take(ctx context.Context) (*process, error) {
 		if err = w.awaitReady(ctx); err == nil {
 			return w, nil
 		}
-		p.discard(w)
 	}
-	if p.permits != nil {
-		<-p.permits
-	}
+	p.give(w, false)
 	return nil, err
 }
 
-// give takes a worker back.
+// give takes a worker back, or what take has got none of.
 func (p *pool) give(w *process, clean bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.taken--
 	if p.permits != nil {
-		defer func() { <-p.permits }()
+		<-p.permits
 	}
-	w.runs++
-	p.mu.Lock()
-	if clean && w.runs < maxRuns && !p.closed && len(p.free) < max(p.Warm, 0) {
-		p.free = append(p.free, w)
-		p.mu.Unlock()
-		return
+	if w != nil {
+		w.runs++
+		if clean && w.runs < maxRuns && !p.closed && len(p.free) <= p.Warm {
+			p.free = append(p.free, w)
+			return
+		}
+		p.discard(w)
 	}
-	p.mu.Unlock()
-	p.discard(w)
-	p.mu.Lock()
 	p.fill()
-	p.mu.Unlock()
 }
 
 // discard kills a worker. Nobody waits for that but close.
@@ -151,10 +140,21 @@ func (p *pool) discard(w *process) {
 	p.work.Go(w.kill)
 }
 
-// fill starts workers until enough are ready, one at a time: they take a processor while they start.
+// fill starts workers until there are enough, one at a time: they take a processor while they start.
 func (p *pool) fill() {
-	if p.closed || p.coming > 0 || len(p.free) >= p.Warm {
+	live := len(p.free) + p.coming + p.taken
+	switch {
+	case p.closed || p.coming > 0 || p.Warm <= 0 || p.Max > 0 && live >= p.Max:
 		return
+	case len(p.free) > 0 && live >= p.Warm:
+		return
+	}
+	if p.permits != nil {
+		select {
+		case p.permits <- struct{}{}: // while it comes it is nobody's, but there
+		default:
+			return
+		}
 	}
 	p.coming++
 	p.work.Go(func() {
@@ -169,10 +169,13 @@ func (p *pool) fill() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.coming--
+		if p.permits != nil {
+			<-p.permits
+		}
 		switch {
 		case err != nil:
 			// The next run reports it, if it lasts.
-		case p.closed || len(p.free) >= p.Warm:
+		case p.closed || len(p.free) > p.Warm:
 			p.discard(w)
 		default:
 			p.free = append(p.free, w)

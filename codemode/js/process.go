@@ -87,8 +87,8 @@ func (p *process) kill() {
 	p.in.from.(*os.File).Close()
 }
 
-// send sends a frame, and does not wait for the worker to read it: what the pipe does not take is sent by a goroutine,
-// in order.
+// send sends a frame, and does not wait for the worker to read it: what the pipe does not take is sent by a
+// goroutine, in order.
 func (p *process) send(frame []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -142,7 +142,8 @@ func (p *process) awaitReady(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	if err != nil || kind != frameReady {
-		return errors.New("js: the worker did not start; js.Worker() must be the first thing in main, before anything that reads or writes")
+		return errors.New("js: the worker did not start; " +
+			"js.Worker() must be the first thing in main, before anything that reads or writes")
 	}
 	p.ready = true
 	return nil
@@ -156,8 +157,8 @@ func (p *process) interrupt(ctx context.Context) (stop func()) {
 	return func() { off() }
 }
 
-// A session is a run as its host sees it. It trusts the worker with nothing: each limit that the worker keeps is checked
-// again here, and what breaks the protocol is a crash.
+// A session is a run as its host sees it. It trusts the worker with nothing: each limit that the worker keeps is
+// checked again here, and what breaks the protocol is a crash.
 type session struct {
 	*process
 	order order
@@ -173,10 +174,10 @@ type session struct {
 }
 
 // run runs a program in the worker. clean: the worker can have another.
-func (p *process) run(ctx context.Context, o order, b codemode.Bindings, start time.Time) (outcome codemode.Outcome, clean bool, err error) {
+func (p *process) run(ctx context.Context, o order, b codemode.Bindings, start time.Time) (codemode.Outcome, bool, error) {
 	text, err := json.Marshal(o)
 	if err != nil {
-		return outcome, true, fmt.Errorf("js: order: %w", err)
+		return codemode.Outcome{}, true, fmt.Errorf("js: order: %w", err)
 	}
 	s := &session{process: p, order: o, b: b, logs: o.Limits.Logs}
 	p.in.most = max(o.Limits.Payload, o.Limits.Value+4*maxMessage+maxRejected*maxMessage, o.Limits.Logs) + 1024
@@ -189,23 +190,23 @@ func (p *process) run(ctx context.Context, o order, b codemode.Bindings, start t
 	s.mu.Lock()
 	s.finished = true
 	s.mu.Unlock()
-	o2 := s.outcome
+	outcome := s.outcome
 	switch {
 	case done:
-		switch o2.Failure {
+		switch outcome.Failure {
 		case "", codemode.Exception, codemode.InvalidOutput:
-			clean = p.idle()
+			return outcome, p.idle(), nil
 		}
-		return o2, clean, nil
 	case ctx.Err() != nil:
 		a := aborted(ctx)
-		o2.Failure, o2.Message = a.Failure, a.Message
+		outcome.Failure, outcome.Message = a.Failure, a.Message
 	case errors.Is(timed.Err(), context.DeadlineExceeded):
-		o2.Failure, o2.Message = codemode.Timeout, fmt.Sprintf("the program took longer than %v, and was killed", o.Limits.Wall)
+		outcome.Failure = codemode.Timeout
+		outcome.Message = fmt.Sprintf("the program took longer than %v, and was killed", o.Limits.Wall)
 	default:
-		o2.Failure, o2.Message = codemode.Crash, "the engine ended unexpectedly"
+		outcome.Failure, outcome.Message = codemode.Crash, "the engine ended unexpectedly"
 	}
-	return o2, false, nil
+	return outcome, false, nil
 }
 
 // alive reports whether an idle worker is there, and silent.
@@ -283,7 +284,9 @@ func (s *session) call(payload []byte) error {
 	if over {
 		return errors.New("js: more calls than the limits allow")
 	}
-	s.b.Call(s.order.Tools[tool], arguments, func(value json.RawMessage, failure string) { s.settle(id, value, failure) })
+	s.b.Call(s.order.Tools[tool], arguments, func(value json.RawMessage, failure string) {
+		s.settle(id, value, failure)
+	})
 	return nil
 }
 

@@ -44,49 +44,14 @@ type answer struct {
 	text string // the value as JSON, or the message
 }
 
-// The operations of the host, as the prelude knows them.
-const (
-	opCall = iota
-	opLog
-	opTimer
-	opClear
-	opNow
-	opRandom
-	opKind
-)
-
-var opNames = []string{"call", "log", "timer", "clear", "now", "random", "kind"}
-
-// The functions of the prelude.
-const (
-	fnOpen = iota
-	fnSettle
-	fnFire
-	fnFinish
-	fnFail
-	fnBrief
-)
-
 const (
 	maxTimers  = 10000
 	maxMessage = 8 << 10
 )
 
-// grace is how long a program that was stopped has to end by itself, with its logs; then it is killed, or left behind.
+// grace is how long a program that was stopped has to end by itself, with its logs; then it is killed, or left
+// behind.
 const grace = 100 * time.Millisecond
-
-// boot makes a world with its prelude.
-func boot() (*vm, error) {
-	m, err := newVM()
-	if err != nil {
-		return nil, err
-	}
-	if err := m.boot(opNames); err != nil {
-		m.close()
-		return nil, err
-	}
-	return m, nil
-}
 
 // A program is one run of the engine.
 type program struct {
@@ -119,8 +84,8 @@ func (p *program) run() (o codemode.Outcome) {
 		o.Dropped = p.dropped
 		o.Compute = p.watch.computed()
 	}()
-	failed, o := p.start()
-	if !failed {
+	over, o := p.start()
+	if !over {
 		o = p.loop()
 	}
 	if why := m.why(); why != running {
@@ -134,13 +99,13 @@ func (p *program) run() (o codemode.Outcome) {
 }
 
 // start compiles the program and runs it up to its first wait.
-func (p *program) start() (failed bool, o codemode.Outcome) {
+func (p *program) start() (over bool, o codemode.Outcome) {
 	m := p.vm
 	p.watch.enter()
 	defer p.watch.leave()
 	f, pos, err := compile(m, p.Source, p.Limits.Source)
 	if err != nil {
-		return true, codemode.Outcome{Failure: codemode.Exception, Message: err.Error()}
+		return true, failed(codemode.Exception, "%s", err)
 	}
 	defer m.free(f)
 	p.pos = pos
@@ -166,8 +131,8 @@ func (p *program) start() (failed bool, o codemode.Outcome) {
 	return false, o
 }
 
-// loop goes on until the program's own promise has settled, which is looked at after every job: jobs that are left then
-// never run.
+// loop goes on until the program's own promise has settled, which is looked at after every job: jobs that are left
+// then never run.
 func (p *program) loop() codemode.Outcome {
 	m := p.vm
 	for {
@@ -188,8 +153,8 @@ func (p *program) loop() codemode.Outcome {
 		}
 		p.watch.leave()
 		if len(p.inFlight) == 0 && len(p.timers) == 0 {
-			return codemode.Outcome{Failure: codemode.Exception, Message: "deadlock: the program waits for a promise that nothing can " +
-				"settle any more: no tool call is in flight, and no timer is set"}
+			return failed(codemode.Exception, "deadlock: the program waits for a promise that nothing can settle any more: "+
+				"no tool call is in flight, and no timer is set")
 		}
 		if !p.wait() {
 			return codemode.Outcome{}
@@ -243,7 +208,7 @@ func (p *program) settle(a answer) bool {
 	p.watch.enter()
 	defer p.watch.leave()
 	m := p.vm
-	v := undefined
+	var v value
 	switch {
 	case !a.ok:
 		v = m.newString(clip(a.text, p.Limits.Payload))
@@ -336,7 +301,7 @@ func (p *program) finish() codemode.Outcome {
 	r, thrown := m.invoke(fnFinish, v)
 	defer m.free(r)
 	if thrown {
-		return codemode.Outcome{Failure: codemode.InvalidOutput, Message: "the returned value cannot be read"}
+		return failed(codemode.InvalidOutput, "the returned value cannot be read")
 	}
 	s := m.text(r)
 	switch s[0] {
@@ -346,10 +311,9 @@ func (p *program) finish() codemode.Outcome {
 		}
 		fallthrough
 	case 'o':
-		return codemode.Outcome{Failure: codemode.OutputLimit,
-			Message: fmt.Sprintf("the returned value is larger than %d bytes; return less of it", p.Limits.Value)}
+		return failed(codemode.OutputLimit, "the returned value is larger than %d bytes; return less of it", p.Limits.Value)
 	case 'x':
-		return codemode.Outcome{Failure: codemode.InvalidOutput, Message: "the returned value threw when it was read: " + p.message(s[1:])}
+		return failed(codemode.InvalidOutput, "the returned value threw when it was read: %s", p.message(s[1:]))
 	}
 	return codemode.Outcome{}
 }
@@ -362,7 +326,7 @@ func (p *program) failure(e value) codemode.Outcome {
 	if !thrown {
 		message = p.message(p.vm.text(r))
 	}
-	return codemode.Outcome{Failure: codemode.Exception, Message: message}
+	return failed(codemode.Exception, "%s", message)
 }
 
 func (p *program) message(s string) string { return clip(hint(p.pos.in(s)), maxMessage) }
@@ -391,18 +355,21 @@ func (p *program) stoppedBy(why stop) codemode.Outcome {
 	l := p.Limits
 	switch why {
 	case stopTime:
-		return codemode.Outcome{Failure: codemode.Timeout, Message: p.watch.message()}
+		return failed(codemode.Timeout, "%s", p.watch.message())
 	case stopMemory:
-		return codemode.Outcome{Failure: codemode.Memory, Message: fmt.Sprintf("the program took more than %d bytes of memory", l.Memory)}
+		return failed(codemode.Memory, "the program took more than %d bytes of memory", l.Memory)
 	case stopInFlight:
-		return codemode.Outcome{Failure: codemode.OutputLimit,
-			Message: fmt.Sprintf("the arguments of the calls in flight are larger than %d bytes together", l.InFlight)}
+		return failed(codemode.OutputLimit, "the arguments of the calls in flight are larger than %d bytes together", l.InFlight)
 	case stopCalls:
-		return codemode.Outcome{Failure: codemode.CallLimit, Message: fmt.Sprintf("the program made more than %d calls", l.Calls)}
+		return failed(codemode.CallLimit, "the program made more than %d calls", l.Calls)
 	case stopAbort:
-		return codemode.Outcome{Failure: codemode.Abort, Message: "the program was aborted"}
+		return failed(codemode.Abort, "the program was aborted")
 	}
-	return codemode.Outcome{Failure: codemode.Crash, Message: "a function of the host panicked"}
+	return failed(codemode.Crash, "a function of the host panicked")
+}
+
+func failed(kind codemode.Kind, format string, args ...any) codemode.Outcome {
+	return codemode.Outcome{Failure: kind, Message: fmt.Sprintf(format, args...)}
 }
 
 func tooLarge(limit int) string { return fmt.Sprintf("the result is larger than %d bytes", limit) }
@@ -435,17 +402,20 @@ func hint(message string) string {
 	return message
 }
 
-const worldHint = "a program reaches files, the network and processes by its tools only"
+const (
+	worldHint   = "a program reaches files, the network and processes by its tools only"
+	browserHint = "there is no browser"
+	urlHint     = "take the string apart, and use encodeURIComponent"
+)
 
 var hints = map[string]string{
-	"fetch": worldHint, "require": worldHint, "process": worldHint, "fs": worldHint, "XMLHttpRequest": worldHint,
-	"WebSocket": worldHint, "Deno": worldHint, "Bun": worldHint, "module": worldHint, "exports": worldHint, "os": worldHint,
-	"window": "there is no browser", "document": "there is no browser", "self": "there is no browser", "navigator": "there is no browser",
-	"URL":             "take the string apart, and use encodeURIComponent",
-	"URLSearchParams": "take the string apart, and use encodeURIComponent",
-	"Buffer":          "use TextEncoder, TextDecoder, btoa, atob and Uint8Array",
-	"setImmediate":    "use setTimeout or queueMicrotask",
-	"Intl":            "use toISOString and toFixed",
-	"crypto":          "use Math.random",
-	"global":          "use globalThis",
+	"fetch": worldHint, "require": worldHint, "process": worldHint, "fs": worldHint, "os": worldHint, "module": worldHint,
+	"exports": worldHint, "XMLHttpRequest": worldHint, "WebSocket": worldHint, "Deno": worldHint, "Bun": worldHint,
+	"window": browserHint, "document": browserHint, "self": browserHint, "navigator": browserHint,
+	"URL": urlHint, "URLSearchParams": urlHint,
+	"Buffer":       "use TextEncoder, TextDecoder, btoa, atob and Uint8Array",
+	"setImmediate": "use setTimeout or queueMicrotask",
+	"Intl":         "use toISOString and toFixed",
+	"crypto":       "use Math.random",
+	"global":       "use globalThis",
 }

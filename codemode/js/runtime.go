@@ -8,8 +8,8 @@ import (
 	"github.com/keywave-go/keywave/codemode"
 )
 
-// A Runtime runs programs in TypeScript. It is made by [New] or by [NewInProcess], which differ in what keeps a program in.
-// It is safe for concurrent use.
+// A Runtime runs programs in TypeScript. It is made by [New] or by [NewInProcess], which differ in what keeps a
+// program in. It is safe for concurrent use.
 type Runtime struct {
 	isolation codemode.Isolation
 	run       func(ctx context.Context, o order, b codemode.Bindings) (codemode.Outcome, error)
@@ -26,6 +26,17 @@ var _ codemode.Runtime = (*Runtime)(nil)
 // ErrClosed is what a run ends with once its [Runtime] was closed.
 var ErrClosed = errors.New("js: the runtime is closed")
 
+// Options are those of [New].
+type Options struct {
+	// Warm is how many workers are started at once, and kept when nothing runs; while all are taken, one more is made
+	// ready. Zero is 2; with a negative number none is kept, and each program waits for the start of its worker.
+	Warm int
+
+	// Max is how many workers there are at most; a program that finds none free waits, and its wall time runs. Zero
+	// is no bound: with one, programs whose tools run programs wait for each other.
+	Max int
+}
+
 func newRuntime(i codemode.Isolation) *Runtime {
 	r := &Runtime{isolation: i, stop: func() {}}
 	r.closed, r.close = context.WithCancelCause(context.Background())
@@ -38,7 +49,9 @@ func (r *Runtime) Info() codemode.Info {
 }
 
 // Run runs a program, as [codemode.Runtime] says.
-func (r *Runtime) Run(ctx context.Context, source string, b codemode.Bindings, l codemode.Limits) (codemode.Outcome, error) {
+func (r *Runtime) Run(
+	ctx context.Context, source string, b codemode.Bindings, l codemode.Limits,
+) (codemode.Outcome, error) {
 	l, err := withDefaults(l)
 	if err != nil {
 		return codemode.Outcome{}, err
@@ -66,8 +79,8 @@ func (r *Runtime) Run(ctx context.Context, source string, b codemode.Bindings, l
 	return r.run(ctx, order{Source: source, Tools: b.Tools, Limits: l, Now: b.Now != nil, Rand: b.Rand != nil}, b)
 }
 
-// Close ends the programs that run, as if their contexts were done, waits for them, and ends the workers. A Runtime that
-// was closed runs nothing more.
+// Close ends the programs that run, as if their contexts were done, waits for them, and ends the workers. A Runtime
+// that was closed runs nothing more.
 func (r *Runtime) Close() error {
 	r.mu.Lock()
 	r.close(ErrClosed)

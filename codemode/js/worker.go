@@ -88,8 +88,8 @@ func work() int {
 	}
 }
 
-// confine takes from the process what a worker does not need. Each is a second line of defence: a program has no way to
-// any of it as long as the engine holds.
+// confine takes from the process what a worker does not need. Each is a second line of defence: a program has no way
+// to any of it as long as the engine holds.
 func confine() {
 	set := func(what int, n uint64) { _ = syscall.Setrlimit(what, &syscall.Rlimit{Cur: n, Max: n}) }
 	set(syscall.RLIMIT_CORE, 0)
@@ -169,8 +169,8 @@ func (w *worker) run(m *vm, o order) error {
 		select {
 		case <-finished:
 		case <-time.After(grace):
-			// The engine does not come to its next poll. What is to be said of the program is known, and nobody needs the
-			// rest of the process.
+			// The engine does not come to its next poll. What is to be said of the program is known, and nobody needs
+			// the rest of the process.
 			_ = w.write(seal(doneFrame(p.stoppedBy(m.why()))))
 			os.Exit(0)
 		}
