@@ -94,10 +94,16 @@ func (e Event) Payload() (Payload, error) {
 }
 
 func decode[P Payload](e Event) (p P, err error) {
-	if err := json.Unmarshal(e.Data, &p); err != nil {
-		return p, fmt.Errorf("event %d: its data is no %s: %w", e.Seq, e.Type, err)
+	err = read(e, &p)
+	return p, err
+}
+
+// read decodes the data of an event.
+func read(e Event, to any) error {
+	if err := json.Unmarshal(e.Data, to); err != nil {
+		return fmt.Errorf("event %d: its data is no %s: %w", e.Seq, e.Type, err)
 	}
-	return p, nil
+	return nil
 }
 
 // ErrPayload is the error that [Session.Append] wraps when a payload cannot be recorded: it does not encode as JSON, or

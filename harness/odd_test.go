@@ -181,3 +181,49 @@ func TestPayloadThatPanics(t *testing.T) {
 	put(t, s, note(2))
 	assert.Len(t, logOf(t, s), 2)
 }
+
+// A durability that there is not is refused, and not the weakest.
+func TestUnknownDurabilityIsRefused(t *testing.T) {
+	s := open(t, new(harness.Memory))
+	_, err := s.Append(harness.SyncNone+1, note(1))
+	assert.ErrorIs(t, err, harness.ErrPayload)
+	assert.Equal(t, uint64(1), s.State().Seq)
+}
+
+// What cites another event than its tool/call first is refused.
+func TestWrongCitationsAreRefused(t *testing.T) {
+	s := open(t, new(harness.Memory))
+	turn1(t, s, calls(1)...)
+	put(t, s, started(at(1, 1, 0), calls(1)[0]))
+	call := s.State().Seq
+	for _, sources := range [][]uint64{{1}, {call * 10}, {1, call}} {
+		for _, p := range []harness.Payload{
+			harness.ApprovalAsk{Place: at(1, 1, 0), Sources: sources},
+			harness.ToolSettle{Place: at(1, 1, 0), Sources: sources},
+			harness.ToolResult{Place: at(1, 1, 0), Sources: sources},
+		} {
+			_, err := s.Append(harness.SyncNone, p)
+			require.ErrorIs(t, err, harness.ErrOrder, "%v", sources)
+		}
+	}
+	put(t, s, harness.ToolSettle{Place: at(1, 1, 0), Sources: []uint64{call}})
+}
+
+// The error of data that is not what its type says names the event, once.
+func TestUndecodableDataNamesItsEvent(t *testing.T) {
+	for kind, data := range map[string]string{
+		harness.TypeTurnStart:  `[]`,
+		harness.TypeTurnEnd:    `[]`,
+		harness.TypeToolSettle: `{"turn":1,"step":1,"index":0,"result":7}`,
+		harness.TypeToolResult: `{"turn":1,"step":1,"index":0,"result":{"contexts":7}}`,
+	} {
+		var store harness.Memory
+		s := open(t, &store)
+		turn1(t, s, calls(1)...)
+		put(t, s, started(at(1, 1, 0), calls(1)[0]))
+		require.NoError(t, store.Append(harness.Event{Seq: 99, Time: time.Now(), Type: kind, Data: []byte(data)}))
+		_, err := harness.New(&store)
+		require.Error(t, err)
+		assert.Equal(t, 1, strings.Count(err.Error(), "event 99: its data is no "+kind), "%v", err)
+	}
+}

@@ -113,11 +113,19 @@ func (j *Job) Await(ctx context.Context) (run bool) {
 }
 
 // Run runs the tool's body, with the wrappers around it. The outcome's value is a [Result].
+//
+// In a Domain a call can have waited since it was planned, and a link that its arguments go through may lead elsewhere
+// now. So its claims are derived once more: a call that has not all of them is refused, as [Denied].
 func (j *Job) Run(ctx context.Context) exec.Outcome {
 	ctx, stop := j.clock.limit(ctx)
 	defer stop()
 	if late := j.clock.is(context.Cause(ctx)); late != nil {
 		return exec.Outcome{Value: lateStart(j.Call.Name, late)}
+	}
+	if _, held := exec.FencingToken(ctx); held { // and what it holds is what cannot change any more
+		if claim, more := widened(&j.Invocation); more {
+			return exec.Outcome{Value: moved(j.Call.Name, claim)}
+		}
 	}
 	return exec.Outcome{Value: j.dispatch(ctx)}
 }

@@ -55,11 +55,12 @@ func (c Code) MayHaveRun() bool {
 
 // A Result is the outcome of one call. Encoded as JSON and decoded again it is the same, byte for byte.
 //
-// A body that returns a Result sets IsError, Content, Value, Meta and Contexts; the rest is the pipeline's, unless the
-// tool RunsPrograms: see [Spec].
+// A body that returns a Result sets IsError, ErrorName, Content, Value, Meta and Contexts; the rest is the pipeline's,
+// unless the tool RunsPrograms: see [Spec].
 type Result struct {
 	Code      Code            `json:"code,omitempty"`      // of the pipeline: what a body puts here is dropped
 	IsError   bool            `json:"isError,omitempty"`   // true with every Code
+	ErrorName string          `json:"errorName,omitempty"` // of an error that the body returned: its type, such as fs.PathError; not for models
 	Content   []Block         `json:"content"`             // for the model
 	Value     json.RawMessage `json:"value,omitempty"`     // the same for a program: what the body returned, as JSON
 	Meta      json.RawMessage `json:"meta,omitempty"`      // the tool's own, for whoever shows calls to people: not for models

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/keywave-go/keywave/codemode"
+	"github.com/keywave-go/keywave/codemode/js"
 	"github.com/keywave-go/keywave/exec"
 	"github.com/keywave-go/keywave/harness"
 	"github.com/keywave-go/keywave/tool"
@@ -55,7 +56,7 @@ type stream struct {
 }
 
 func main() {
-	startWorker() // and does not return, if this process was started as one
+	js.Worker()
 	// Room for both signals of an impatient user while nobody is receiving.
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)

@@ -30,7 +30,7 @@ import (
 const asCommand = "KEYWAVE_AS_COMMAND"
 
 func TestMain(m *testing.M) {
-	startWorker()
+	js.Worker()
 	if os.Getenv(asCommand) != "" {
 		main()
 	}
