@@ -41,7 +41,7 @@ it. A turn is over, and shown, when the next begins or the log ends: with --foll
 has all types. With --tree it is a line for each turn: {"turn", "started", "ended", "reason", "error", "said", "cancels", "steps":
 [{"step", "started", "answered", "ended", "said", "text", "calls": [{"index", "id", "name", "arguments", "notStarted", "started",
 "asked", "answered", "allowed", "settled", "committed", "code", "isError", "text", "calls": [{"id", "name", "arguments", "started",
-"settled", "code", "isError", "text", "calls"}], "refused"}]}]}. The inner "calls" are those that the call has made, and "refused"
+"settled", "committed", "code", "isError", "text", "calls"}], "refused"}]}]}. The inner "calls" are those that the call has made, and "refused"
 says what does not fit there. "answered" is when the model had answered or,
 of a call, somebody the prompt; "said" are texts of users, "cancels" causes. What did not happen has no member. "turn" is 0 for
 what was said after the last one. A torn end goes to the standard error.`

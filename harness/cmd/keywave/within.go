@@ -128,6 +128,7 @@ func (s *story) settledWithin(c *toldWithin, r tool.Result) {
 	if !c.Started.IsZero() {
 		head += "  " + short(c.Settled.Sub(c.Started))
 	}
+	head += s.since(c.Settled, c.Committed, "  (waited ", " for earlier results)")
 	s.sayWithin(c.level, style, head)
 	// The program gets what a call returned; why one failed is what people ask, too.
 	lines := cleanLines(r.Text())
@@ -173,7 +174,7 @@ func rowsWithin(parentID, parentNumber string, level int, calls []*harness.SubCa
 	for i, c := range calls {
 		number := numberWithin(parentNumber, parentID, c.ID, i+1)
 		start, settle := at(c.Started), at(c.Settled)
-		b := bar{from: start, start: start, settle: settle, commit: settle}
+		b := bar{from: start, start: start, settle: settle, commit: at(c.Committed)}
 		if start < 0 { // the log does not say
 			b.from, b.start = settle, settle
 		}
@@ -228,6 +229,7 @@ type withinJSON struct {
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	Started   time.Time       `json:"started,omitzero"`
 	Settled   time.Time       `json:"settled,omitzero"`
+	Committed time.Time       `json:"committed,omitzero"`
 	Code      tool.Code       `json:"code,omitempty"`
 	IsError   bool            `json:"isError,omitempty"`
 	Text      string          `json:"text,omitempty"`
@@ -236,7 +238,7 @@ type withinJSON struct {
 
 func jsonWithin(calls []*harness.SubCall) (all []withinJSON) {
 	for _, c := range calls {
-		one := withinJSON{ID: c.ID, Name: c.Name, Arguments: c.Arguments, Started: c.Started, Settled: c.Settled, Calls: jsonWithin(c.Calls)}
+		one := withinJSON{ID: c.ID, Name: c.Name, Arguments: c.Arguments, Started: c.Started, Settled: c.Settled, Committed: c.Committed, Calls: jsonWithin(c.Calls)}
 		if c.Result != nil {
 			one.Code, one.IsError, one.Text = c.Result.Code, c.Result.IsError, c.Result.Text()
 		}
