@@ -347,7 +347,7 @@ func TestLogEndsEarly(t *testing.T) {
 	}
 }
 
-// turnsWithoutEnd is a log of as many turns as are read. Of each it has two steps of eight calls.
+// turnsWithoutEnd is a log of as many turns as are read. Of each it has two steps of eight calls, with two within each.
 type turnsWithoutEnd struct {
 	buf   bytes.Buffer
 	pen   *pen
@@ -382,12 +382,18 @@ func (l *turnsWithoutEnd) Read(p []byte) (int, error) {
 func (l *turnsWithoutEnd) step(step int) {
 	m := harness.AssistantMessage{Turn: l.turn, Step: step, Content: texts("On it.")}
 	for range 8 {
-		m.Calls = append(m.Calls, tool.Call{Name: "read", Arguments: `{"path":"a.txt"}`})
+		m.Calls = append(m.Calls, tool.Call{ID: "c", Name: "read", Arguments: `{"path":"a.txt"}`})
 	}
 	l.pen.put(harness.StepStart{Turn: l.turn, Step: step}, m)
 	r := tool.Text("package main // " + strings.Repeat("and so on ", 10))
 	for i := range m.Calls {
-		l.pen.put(harness.ToolCall{Place: at(l.turn, step, i), Name: "read"}, harness.ToolSettle{Place: at(l.turn, step, i), Result: r},
+		l.pen.put(harness.ToolCall{Place: at(l.turn, step, i), Name: "read"})
+		for n := range 2 {
+			id := fmt.Sprint("c:code:", n+1)
+			l.pen.put(harness.CodeDispatchStart{Place: at(l.turn, step, i), ParentID: "c", ID: id, Name: "read"},
+				harness.CodeDispatch{Place: at(l.turn, step, i), ParentID: "c", ID: id, Name: "read", Result: r})
+		}
+		l.pen.put(harness.ToolSettle{Place: at(l.turn, step, i), Result: r},
 			harness.ToolResult{Place: at(l.turn, step, i), Name: "read", Result: r})
 	}
 	l.pen.put(harness.StepEnd{Turn: l.turn, Step: step})
