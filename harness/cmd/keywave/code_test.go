@@ -257,6 +257,23 @@ func TestAgentsRunCode(t *testing.T) {
 		assert.Equal(t, 5, strings.Count(text, "one\n"), name)
 		assert.Equal(t, 5, strings.Count(text, "two\n"), name)
 	}
+
+	// Each has a call that meets one of the other, and one that does not.
+	for i, name := range []string{"one", "two"} {
+		program := runsCode(name, "takes time", fmt.Sprintf(`await tools.slow({ms: 100, key: %q}); await tools.slow({ms: 30, key: "both"})`, name))
+		require.NoError(t, os.WriteFile(files[i], []byte(`{"calls":[`+program+`]}`), 0o600))
+	}
+	synctest.Test(t, func(t *testing.T) {
+		v := invocation{tools: []*tool.Definition{slow(t)}}
+		assert.Equal(t, exitDone, v.run(t, append([]string{"run", "--json", "--dir", dir, "--agents"}, files...)...), v.errOut.String())
+		var got agentsJSON
+		require.NoError(t, json.Unmarshal([]byte(v.out.String()), &got))
+		assert.InDelta(t, 160, got.WallMs, 0.01)
+		assert.Regexp(t, `start     (one|two)     1\.2  .*\(waited 30 ms for (one|two), call 2: write both\)`, v.errOut.String())
+		v = invocation{tools: v.tools}
+		assert.Equal(t, exitDone, v.run(t, append([]string{"run", "--quiet", "--dir", dir, "--agents"}, files...)...))
+		assert.Regexp(t, `call 1\.2 \(slow .*waited 30 ms for (one|two),\s+call 2: write both`, v.out.String())
+	})
 }
 
 // treeLog is a log of one turn with a call, and what is said to be within it.
