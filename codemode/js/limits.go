@@ -25,6 +25,7 @@ const (
 	minMemory = 1 << 20   // the world itself takes about 300 KiB
 	maxMemory = 2 << 30   // the engine counts in 32 bits here and there
 	maxStack  = 128 << 20 // a goroutine's stack ends at 1 GiB, and the process with it
+	maxSource = 64 << 10  // the translator's stack, of some kilobytes a byte at worst, must stay below that
 	maxBytes  = 1 << 30   // of one frame
 )
 
@@ -41,7 +42,7 @@ func withDefaults(l codemode.Limits) (codemode.Limits, error) {
 		{"Compute", int64(l.Compute), 1<<63 - 1, func(n int64) { l.Compute = time.Duration(n) }, int64(d.Compute)},
 		{"Memory", l.Memory, maxMemory, func(n int64) { l.Memory = n }, d.Memory},
 		{"Stack", int64(l.Stack), maxStack, func(n int64) { l.Stack = int(n) }, int64(d.Stack)},
-		{"Source", int64(l.Source), maxBytes, func(n int64) { l.Source = int(n) }, int64(d.Source)},
+		{"Source", int64(l.Source), maxSource, func(n int64) { l.Source = int(n) }, int64(d.Source)},
 		{"Logs", int64(l.Logs), maxBytes, func(n int64) { l.Logs = int(n) }, int64(d.Logs)},
 		{"Value", int64(l.Value), maxBytes, func(n int64) { l.Value = int(n) }, int64(d.Value)},
 		{"Payload", int64(l.Payload), maxBytes, func(n int64) { l.Payload = int(n) }, int64(d.Payload)},

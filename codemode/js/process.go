@@ -186,7 +186,7 @@ func (p *process) run(ctx context.Context, o order, b codemode.Bindings, start t
 	defer cancel()
 	defer p.interrupt(timed)()
 	p.send(seal(append(newFrame(frameRun), text...)))
-	done, _ := s.serve() // what went wrong is the worker's: the program's author cannot know it
+	done, err := s.serve() // what else went wrong is the worker's, and tells the program's author nothing
 	s.mu.Lock()
 	s.finished = true
 	s.mu.Unlock()
@@ -197,6 +197,8 @@ func (p *process) run(ctx context.Context, o order, b codemode.Bindings, start t
 		case "", codemode.Exception, codemode.InvalidOutput:
 			return outcome, p.idle(), nil
 		}
+	case errors.Is(err, errPanicked):
+		outcome.Failure, outcome.Message = codemode.Crash, err.Error()
 	case ctx.Err() != nil:
 		a := aborted(ctx)
 		outcome.Failure, outcome.Message = a.Failure, a.Message
@@ -222,6 +224,8 @@ func (p *process) alive() bool {
 	return alive
 }
 
+var errPanicked = errors.New("a function of the host panicked")
+
 // idle reports whether all was sent and read, so that the next run begins with nothing of this one.
 func (p *process) idle() bool {
 	p.mu.Lock()
@@ -231,6 +235,11 @@ func (p *process) idle() bool {
 
 // serve serves the worker until its program is done, which it reports, or the worker has gone.
 func (s *session) serve() (done bool, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			done, err = false, errPanicked
+		}
+	}()
 	for {
 		kind, payload, err := s.in.next()
 		if err != nil {

@@ -118,10 +118,10 @@ func (p *program) start() (over bool, o codemode.Outcome) {
 	})
 	m.limit(p.Limits.Memory, p.Limits.Stack)
 	r, thrown := m.invoke(fnOpen, m.parse(string(options)))
-	defer m.free(r)
 	if thrown {
 		return true, p.failure(r)
 	}
+	m.free(r)
 	promise, thrown := m.call(f)
 	if thrown || m.why() != running {
 		m.free(promise)

@@ -93,6 +93,7 @@ func (r *Runtime) Close() error {
 func unique(tools []string) error {
 	seen := make(map[string]struct{}, len(tools))
 	for _, t := range tools {
+		t = string([]rune(t)) // as a program sees it: what is no UTF-8 is U+FFFD
 		if _, ok := seen[t]; ok {
 			return errors.New("js: two tools are named " + t)
 		}

@@ -200,18 +200,36 @@ func TestBindings(t *testing.T) {
 	require.Error(t, err)
 	_, err = r.Run(t.Context(), "", codemode.Bindings{Tools: []string{"a", "a"}, Call: nothing}, codemode.Limits{})
 	require.Error(t, err)
+	_, err = r.Run(t.Context(), "", codemode.Bindings{Tools: []string{"a\xff", "a\xfe"}, Call: nothing}, codemode.Limits{})
+	require.Error(t, err)
+	o, err := r.Run(t.Context(), `return await tools["a\ufffd"](1)`, codemode.Bindings{Tools: []string{"a\xff"},
+		Call: func(name string, _ json.RawMessage, settle func(json.RawMessage, string)) {
+			settle(json.RawMessage(strconv.Itoa(len(name))), "")
+		}}, codemode.Limits{})
+	require.NoError(t, err)
+	require.Equal(t, "2", string(o.Value), o.Message)
 	_, err = r.Run(t.Context(), "", codemode.Bindings{}, codemode.Limits{Memory: 1})
+	require.Error(t, err)
+	_, err = r.Run(t.Context(), "", codemode.Bindings{}, codemode.Limits{Source: 65 << 10})
 	require.Error(t, err)
 }
 
 // TestHostPanics: a function of the host that panics ends the program, not the host.
 func TestHostPanics(t *testing.T) {
-	r := js.NewInProcess()
-	defer r.Close()
-	b := codemode.Bindings{Tools: []string{"f"}, Call: func(string, json.RawMessage, func(json.RawMessage, string)) { panic("boom") }}
-	o, err := r.Run(t.Context(), "try { await tools.f() } catch {} return 1", b, codemode.Limits{})
-	require.NoError(t, err)
-	require.Equal(t, codemode.Crash, o.Failure)
+	for _, m := range modes {
+		r := m.open(t)
+		for source, b := range map[string]codemode.Bindings{
+			"try { await tools.f() } catch {} return 1": {Tools: []string{"f"},
+				Call: func(string, json.RawMessage, func(json.RawMessage, string)) { panic("boom") }},
+			"try { Date.now() } catch {} return 1":    {Now: func() time.Time { panic("boom") }},
+			"try { Math.random() } catch {} return 1": {Rand: func() float64 { panic("boom") }},
+		} {
+			o, err := r.Run(t.Context(), source, b, codemode.Limits{})
+			require.NoError(t, err)
+			require.Equal(t, codemode.Crash, o.Failure, source)
+			require.Contains(t, o.Message, "host", source)
+		}
+	}
 }
 
 // TestVirtualTime: in-process, a program sleeps by the clock of the test that runs it.
