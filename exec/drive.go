@@ -178,6 +178,9 @@ func (w *worker) admit(i int) bool {
 	}
 	c.what = what
 	c.ctx, c.cancel = context.WithCancelCause(l.ctx)
+	if c.cause != nil { // it was cancelled while the limit was asked for
+		c.cancel(c.cause)
+	}
 	w.enter(inPrepare, i)
 	dispatch, err := c.job.Prepare(c.ctx)
 	if dispatch && err == nil {

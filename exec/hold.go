@@ -16,7 +16,7 @@ type hold struct {
 	root    Domain              // that the lease comes from, by itself or by those around it
 	lease   Lease               // once it was granted; nil: no Domain
 	line    *lease              // of a MemoryDomain: where the call stands in line; nil: another Domain
-	own     *semaphore.Weighted // of the lane; nil: it has no Domain, and its permits are not for the body to give back
+	own     *semaphore.Weighted // of the lane, as its limit was at the start; nil: it has no Domain, and keeps its permit
 	shared  *semaphore.Weighted // nil: none
 	back    bool                // the body has returned, and what it had was given back
 	use     uint64              // which use this is
@@ -248,9 +248,6 @@ func (l *Lane) newHold(i int, ctx context.Context) (*hold, context.Context) {
 	}
 	if h.root == nil && h.shared == nil { // it is new
 		h.by.Lane, h.root, h.shared = l.name, l.root, l.shared
-		if l.domain != nil {
-			h.own = l.sem
-		}
 	}
 	if h.ctx != ctx {
 		h.ctx = ctx

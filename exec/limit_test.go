@@ -32,15 +32,21 @@ var groups = []struct {
 	{"first-fit", plan.NewFirstFit, append(append(times(3, writes("a")), free), free), []int{3, 1, 1}},
 }
 
-// The limit is asked for once in each group, when the first call of it starts, and holds for all of it.
+// The limit is asked for once in each group, when the first call of it starts, and holds for all of it; in a Domain too,
+// where what one call had is used again for another.
 func TestE3LimitFuncIsAskedOncePerGroup(t *testing.T) {
-	for _, g := range groups {
-		t.Run(g.name, func(t *testing.T) {
+	for n := range 2 * len(groups) {
+		g, in := groups[n/2], n%2 == 1
+		t.Run(fmt.Sprint(g.name, ", in a domain: ", in), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var asked int
 				var now, peak, started atomic.Int64
 				var before []int // how many calls had started when it was asked
 				peaks := make([]int64, len(g.calls)+1)
+				opts := []exec.Option{exec.Admit(g.open)}
+				if in {
+					opts = append(opts, exec.In(exec.NewDomain()))
+				}
 				_, err := exec.Run(t.Context(), g.calls, func(ctx context.Context, i int) (int, error) {
 					started.Add(1)
 					n := now.Add(1)
@@ -48,14 +54,14 @@ func TestE3LimitFuncIsAskedOncePerGroup(t *testing.T) {
 					for p := peak.Load(); n > p && !peak.CompareAndSwap(p, n); p = peak.Load() {
 					}
 					return 0, rest(ctx, time.Duration(1+i%2)*time.Second)
-				}, exec.Admit(g.open), exec.LimitFunc(func() (int, error) {
+				}, append(opts, exec.LimitFunc(func() (int, error) {
 					if asked > 0 {
 						peaks[asked] = peak.Swap(0)
 					}
 					asked++
 					before = append(before, int(started.Load()))
 					return asked, nil // another one each time
-				}))
+				}))...)
 				require.NoError(t, err)
 				peaks[asked] = peak.Load()
 				sum := 0
@@ -93,7 +99,7 @@ func TestE9LimitFuncFails(t *testing.T) {
 						}
 						return 1, nil
 					}))
-					submit(t, l, jobs(j.stubs(writes("a"), writes("a")))...)
+					submit(t, l, jobs(j.stubs(exclusive, exclusive))...) // the second starts when the first has committed
 					err := finish(l)
 					assert.Error(t, err)
 					if name == "an error" || name == "a panic" {
@@ -132,4 +138,25 @@ func TestE3LimitFuncAndGates(t *testing.T) {
 		}
 		assert.Equal(t, []time.Duration{1, 2, 3 /* one at a time */, 5, 7, 7, 7 /* three */}, at)
 	})
+}
+
+// A cancel of a call that comes while the limit is asked for reaches its Prepare.
+func TestE5CancelWhileTheLimitIsAskedFor(t *testing.T) {
+	stop := errors.New("stop")
+	j := newJournal()
+	s := j.stubs(free)[0]
+	s.prepare = func(ctx context.Context) (bool, error) {
+		assert.Equal(t, stop, context.Cause(ctx))
+		return true, nil
+	}
+	var l *exec.Lane
+	l = lane(t, t.Context(), exec.LimitFunc(func() (int, error) {
+		l.CancelCall(0, stop)
+		return 1, nil
+	}))
+	submit(t, l, s)
+	require.NoError(t, finish(l))
+	assert.Len(t, j.of("prepare"), 1)
+	assert.Empty(t, j.of("run"))
+	assert.Len(t, j.of("commit"), 1)
 }

@@ -84,7 +84,7 @@ func Name(name string) Option { return func(o *options) { o.name = name } }
 // A call waits for its claims after its Prepare and its Await and before its permits, on a worker, and does not count
 // against the limit meanwhile; while it waits for a permit, it has its claims already. What it claims is what it claimed
 // when it started. If its claims are keys of files, names can come to mean other files while it waits: a body that minds
-// must look again.
+// must look again, as calls of package tool do.
 //
 // The lease is in the context of the body. A lane that is made in the body, with that context, takes its claims from the
 // lease, whether it is given In or not; any other Domain than d is an [ErrOption] then. If calls around it have claims,

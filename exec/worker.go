@@ -176,6 +176,9 @@ func (w *worker) perform(i int) {
 	}
 	if w.hold != nil {
 		w.hold.permit.held = true
+		if l.domain != nil && w.hold.own != l.sem { // the limit may have changed since it was used or made
+			w.hold.own = l.sem
+		}
 		if l.drain > 0 {
 			l.slots[i].hold = w.hold
 		}

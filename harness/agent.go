@@ -90,7 +90,9 @@ func NewAgent(ctx context.Context, m Model, s *Scheduler) (*Agent, error) {
 	return &Agent{ctx: ctx, model: m, scheduler: s}, nil
 }
 
-// Followup has the agent begin a turn with this, when the turn that goes on has ended and those of earlier ones.
+// Followup has the agent begin a turn with this, when the turn that goes on has ended and those of earlier ones. It is an
+// error if the message is empty or cannot be recorded ([ErrPayload]), or if the agent is over; so it is with Steer and
+// Inject.
 func (a *Agent) Followup(content ...tool.Block) error {
 	return a.post(letter{content, true}, true)
 }
@@ -110,6 +112,16 @@ func (a *Agent) post(l letter, later bool) error {
 	if len(l.content) == 0 {
 		return errors.New("agent: the message is empty")
 	}
+	// What cannot be recorded would be in the way of all that comes later.
+	e, err := event(UserMessage{Content: l.content})
+	if err != nil {
+		return fmt.Errorf("agent: the message: %w", err)
+	}
+	m, err := decode[UserMessage](e)
+	if err != nil {
+		return fmt.Errorf("agent: the message: %w", err)
+	}
+	l.content = m.Content // the caller may use its own again
 	if a.ctx.Err() != nil {
 		return fmt.Errorf("agent: it is over: %w", context.Cause(a.ctx))
 	}

@@ -128,6 +128,7 @@ func (m *matrix) verify(t *testing.T, of []string) {
 		call   harness.ToolCall
 		settle *tool.Result
 		result tool.Result
+		asked  bool
 		// Whether it comes behind the cancel.
 		settledLate, late bool
 	}
@@ -140,6 +141,8 @@ func (m *matrix) verify(t *testing.T, of []string) {
 		case harness.ToolCall:
 			fates[p.Index].call = p
 			assert.False(t, cancelled && !p.NotStarted, "a call starts after the cancel: %v", story)
+		case harness.ApprovalAsk:
+			fates[p.Index].asked = true
 		case harness.ToolSettle:
 			fates[p.Index].settle, fates[p.Index].settledLate = &p.Result, cancelled
 		case harness.ToolResult:
@@ -168,7 +171,7 @@ func (m *matrix) verify(t *testing.T, of []string) {
 			want = []tool.Code{tool.Timeout}
 		case ran:
 			want = []tool.Code{tool.Aborted}
-		case f.late && f.settle != nil && m.row == "approval":
+		case f.late && f.asked:
 			want = []tool.Code{tool.ApprovalCancelled}
 		case f.late:
 			want = []tool.Code{tool.AbortedBeforeDispatch}
@@ -213,6 +216,7 @@ func TestH3EveryRow(t *testing.T) {
 								synctest.Test(t, func(t *testing.T) {
 									m := newMatrix(t, row, slot, alone, of...)
 									m.Admission = a.open
+									m.Pipeline.AskInLane = a.name == "rolling"
 									m.run(t)
 									m.verify(t, of)
 								})

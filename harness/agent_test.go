@@ -2,6 +2,7 @@ package harness_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime"
@@ -98,6 +99,26 @@ func TestInboxSteerAndInject(t *testing.T) {
 		h.wait(t)
 		assert.Equal(t, []string{"user: in a turn of its own", "assistant", "end done"}, h.talk(t)[13:])
 		h.sound(t)
+	})
+}
+
+// A message that cannot be recorded is refused, and does not stand in the way of others. One that was taken is the
+// agent's own.
+func TestInboxTakesWhatCanBeRecorded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHost(t, nil)
+		for _, post := range []func(...tool.Block) error{h.agent.Followup, h.agent.Steer, h.agent.Inject} {
+			assert.ErrorIs(t, post(text("a"), tool.Block{JSON: json.RawMessage("{")}), harness.ErrPayload)
+			assert.Error(t, post())
+		}
+		assert.Zero(t, h.agent.Status().Waiting)
+		raw := json.RawMessage("[1]")
+		require.NoError(t, h.agent.Inject(tool.Block{JSON: raw}))
+		raw[0] = '{'
+		h.run(t)
+		assert.Equal(t, harness.EndDone, h.last())
+		require.Len(t, h.requests, 1)
+		assert.Equal(t, []tool.Block{{JSON: json.RawMessage("[1]")}}, h.requests[0].Messages[0].Content)
 	})
 }
 

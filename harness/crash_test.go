@@ -171,11 +171,15 @@ func TestH8KillNine(t *testing.T) {
 			in["between settle and result"] = in["between settle and result"] || c.Outcome != nil
 			in["cancelled"] = in["cancelled"] || c.Cancel != nil
 		}
-		for name, is := range in {
-			if is {
+		var now []string
+		for _, name := range states {
+			if in[name] {
 				met[name]++
+				now = append(now, name)
 			}
 		}
+		t.Logf("kill %d: event %d is the last, %s%s; %s", n+1, before[len(before)-1].Seq, how, before[len(before)-1].Type,
+			strings.Join(now, ", "))
 
 		s, err := harness.Open(path)
 		require.NoError(t, err)
@@ -208,7 +212,11 @@ func TestH8KillNine(t *testing.T) {
 		require.Empty(t, more)
 		require.NoError(t, s.Close())
 		if info, err := os.Stat(path); err == nil && info.Size() > 2<<20 {
-			require.NoError(t, os.Remove(path))
+			old, err := filepath.Glob(path + "*") // with the effects: the next log counts its turns from 1
+			require.NoError(t, err)
+			for _, name := range old {
+				require.NoError(t, os.Remove(name))
+			}
 		}
 	}
 	if !testing.Short() {

@@ -86,7 +86,7 @@ func normal(arguments json.RawMessage) json.RawMessage {
 // dispatched takes an event of a call within a call. It changes nothing: it only has to come while the call around it
 // runs, so that what a body leaves behind that was given up never gets into a later turn.
 func (f *fold) dispatched(e Event, check bool) error {
-	p, _, err := placeOf(e.Data, 3)
+	p, _, err := placeOf(e, 3)
 	if err != nil || !check {
 		return err
 	}
@@ -95,7 +95,7 @@ func (f *fold) dispatched(e Event, check bool) error {
 		return outOf("there is no %v without a result", p)
 	case c.seq == 0 || !c.started:
 		return outOf("%v was not started", p)
-	case c.outcome != nil:
+	case c.outcome.Type != "":
 		return outOf("%v has settled", p)
 	}
 	return nil

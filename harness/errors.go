@@ -17,7 +17,7 @@ func outOf(format string, args ...any) error {
 // ErrClosed is what a [Session] returns after its Close.
 var ErrClosed = errors.New("session is closed")
 
-// ErrBroken is the error that everything wraps after the first sync of a [Session] that failed, or a store that
-// panicked. What has been appended may not last, and nobody can find out: what a later sync says would be about
+// ErrBroken is the error that everything wraps after the first sync of a [Session] that failed, a store that panicked,
+// or an append that failed and could not be taken back. What has been appended may not last, and nobody can find out: what a later sync says would be about
 // something else. Close the session, and open its log again: what is there then is what there is.
 var ErrBroken = errors.New("nobody knows what the session log has kept")

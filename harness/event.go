@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -93,10 +94,16 @@ func (e Event) Payload() (Payload, error) {
 }
 
 func decode[P Payload](e Event) (p P, err error) {
-	if err := json.Unmarshal(e.Data, &p); err != nil {
-		return p, fmt.Errorf("event %d: its data is no %s: %w", e.Seq, e.Type, err)
+	err = read(e, &p)
+	return p, err
+}
+
+// read decodes the data of an event.
+func read(e Event, to any) error {
+	if err := json.Unmarshal(e.Data, to); err != nil {
+		return fmt.Errorf("event %d: its data is no %s: %w", e.Seq, e.Type, err)
 	}
-	return p, nil
+	return nil
 }
 
 // ErrPayload is the error that [Session.Append] wraps when a payload cannot be recorded: it does not encode as JSON, or
@@ -104,11 +111,16 @@ func decode[P Payload](e Event) (p P, err error) {
 var ErrPayload = errors.New("payload cannot be recorded")
 
 // event encodes a payload. Its seq and time are still to come.
-func event(p Payload) (Event, error) {
+func event(p Payload) (e Event, err error) {
 	if p == nil {
 		return Event{}, fmt.Errorf("%w: it is nil", ErrPayload)
 	}
-	e := Event{Type: p.EventType()}
+	defer func() { // of a nil pointer, say, or a MarshalJSON
+		if v := recover(); v != nil {
+			e, err = Event{}, fmt.Errorf("%w: %T panicked: %v", ErrPayload, p, v)
+		}
+	}()
+	e = Event{Type: p.EventType()}
 	fail := func(problem error) (Event, error) {
 		return Event{}, fmt.Errorf("%w: %q: %w", ErrPayload, e.Type, problem)
 	}
@@ -119,8 +131,8 @@ func event(p Payload) (Event, error) {
 		if !json.Valid(o.Data) || !utf8.Valid(o.Data) {
 			return fail(errors.New("its data is not JSON"))
 		}
-		e.Data = bytes.TrimSpace(o.Data)
-		if bytes.ContainsAny(e.Data, "\r\n") { // a record is a line
+		e.Data = bytes.Clone(bytes.TrimSpace(o.Data)) // the caller's stays the caller's
+		if bytes.ContainsAny(e.Data, "\r\n") {        // a record is a line
 			var line bytes.Buffer
 			_ = json.Compact(&line, o.Data)
 			e.Data = line.Bytes()
@@ -129,7 +141,7 @@ func event(p Payload) (Event, error) {
 	}
 	enc := encoders.Get().(*encoder)
 	enc.data.Reset()
-	err := enc.Encode(p)
+	err = enc.Encode(p)
 	e.Data = bytes.Clone(bytes.TrimSuffix(enc.data.Bytes(), []byte("\n")))
 	if enc.data.Cap() <= 64<<10 {
 		encoders.Put(enc)
@@ -156,8 +168,18 @@ var encoders = sync.Pool{New: func() any {
 	return enc
 }}
 
-// fits says whether an event of one of this package's types, made of a type of somebody else's, reads as such.
+// maxDepth is how deep encoding/json reads objects and arrays within each other.
+const maxDepth = 10_000
+
+// fits says whether an event can be read again: the record around its data is a level of its own, and JSON within JSON
+// is encoded without a look at what is around it. And one of this package's types that was made of a type of somebody
+// else's has to read as such.
 func fits(p Payload, e Event) error {
+	if opened := bytes.Count(e.Data, []byte("{")) + bytes.Count(e.Data, []byte("[")); opened >= maxDepth {
+		if !json.Valid(slices.Concat([]byte("["), e.Data, []byte("]"))) {
+			return fmt.Errorf("%w: %q: its data is nested deeper than %d", ErrPayload, e.Type, maxDepth-1)
+		}
+	}
 	switch p.(type) {
 	case SessionStart, TurnStart, StepStart, UserMessage, AssistantMessage, ToolCall, ApprovalAsk, ApprovalAnswer,
 		CodeDispatchStart, CodeDispatch, ToolSettle, ToolResult, Cancel, StepEnd, TurnEnd:

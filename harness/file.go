@@ -51,8 +51,9 @@ type disk interface {
 // The lock is advisory: it keeps out sessions, not other programs. It is as good as the file system's: on one that is
 // shared between machines, ask that.
 //
-// A torn end is cut off, and told in Torn. What is not a log is left as it is, with an error that wraps [ErrFormat].
-// Whether all records in the middle can be read shows when they are: [New] reads them.
+// A torn end is cut off, and told in Torn. What is not a log is left as it is, with an error that wraps [ErrFormat], and
+// so is one with a torn end that has a broken record before it, with a [*CorruptError]. Without a torn end, whether all
+// records can be read shows when they are: [New] reads them.
 func OpenFile(path string) (*File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -112,23 +113,34 @@ func mend(f disk, size int64) (*File, error) {
 	return &File{Torn: torn, f: f, size: size}, nil
 }
 
-// tear looks for the torn end of a file whose first record is good, from behind.
+// tear looks for the torn end of a file whose first record is good, from behind. If there is one it reads all that is
+// before: of a log that is broken in the middle too nothing is cut off, else each attempt to open it would find that
+// its last line is torn, and in the end there would be one that succeeds.
 func tear(f disk, size int64) (*TornError, error) {
 	start, whole, err := lastLine(f, size)
 	if err != nil || start == size {
 		return nil, err
 	}
-	line := make([]byte, size-start)
-	if _, err := f.ReadAt(line, start); err != nil && err != io.EOF {
-		return nil, err
-	}
 	if whole {
+		line := make([]byte, size-start)
+		if _, err := f.ReadAt(line, start); err != nil && err != io.EOF {
+			return nil, err
+		}
 		if _, err := parseRecord(line[:len(line)-1]); err == nil {
 			return nil, nil
 		}
 	}
-	n, err := countLines(f, start)
-	return &TornError{Line: n + 1, Offset: start, Size: size - start}, err
+	l := newLines(io.NewSectionReader(f, 0, start+1), 0, 0) // one byte of it, which may be long
+	for {
+		_, err := l.event()
+		if torn := (*TornError)(nil); errors.As(err, &torn) {
+			torn.Size = size - start
+			return torn, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
 }
 
 // lastLine returns where the last line begins, and whether it has an end.
@@ -154,23 +166,6 @@ func lastLine(f disk, size int64) (start int64, whole bool, err error) {
 	return 0, whole, nil
 }
 
-func countLines(f disk, size int64) (n int, err error) {
-	block := make([]byte, 64<<10)
-	for at := int64(0); at < size; {
-		b := block[:min(size-at, int64(len(block)))]
-		if n, err := f.ReadAt(b, at); n < len(b) {
-			return 0, err
-		}
-		for _, c := range b {
-			if c == '\n' {
-				n++
-			}
-		}
-		at += int64(len(b))
-	}
-	return n, nil
-}
-
 // Append implements [Store]. The events are written at once. If that fails, what was written of them is cut off again;
 // if that fails too, the File takes nothing any more.
 func (f *File) Append(events ...Event) error {
@@ -193,7 +188,7 @@ func (f *File) Append(events ...Event) error {
 	if err != nil {
 		err = fmt.Errorf("session log: write: %w", err)
 		if cut := f.f.Truncate(f.size); cut != nil {
-			f.err = fmt.Errorf("%w; what was written of it cannot be cut off, so nothing more is taken: %w", err, cut)
+			f.err = fmt.Errorf("%w: %w; what was written of it cannot be cut off: %w", ErrBroken, err, cut)
 			return f.err
 		}
 		return err

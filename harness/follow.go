@@ -20,7 +20,7 @@ var ErrCutBack = errors.New("session log was cut back behind its reader")
 
 // Follow reads the events of a log as [ReadFile] does, and goes on when it comes to the end: it waits for more, until
 // ctx is done or the loop is left. It looks ten times a second. A torn end is one that it waits behind. When ctx is
-// done it ends without an error.
+// done it ends without an error. When there is another file at path, or none, that is [ErrCutBack] too.
 func Follow(ctx context.Context, path string) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		f, err := os.Open(path)
@@ -48,13 +48,29 @@ func Follow(ctx context.Context, path string) iter.Seq2[Event, error] {
 				return
 			case <-time.After(followEvery):
 			}
-			if info, err := f.Stat(); err != nil || info.Size() < at {
-				if err == nil {
-					err = ErrCutBack
-				}
+			if err := still(f, path, at); err != nil {
 				yield(Event{}, fmt.Errorf("session log: %w", err))
 				return
 			}
 		}
 	}
+}
+
+// still reports whether f, of which so many bytes have been read, is what is at path, and has not become shorter.
+func still(f *os.File, path string, read int64) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	switch named, err := os.Stat(path); {
+	case errors.Is(err, os.ErrNotExist):
+		return fmt.Errorf("%w: its file is gone", ErrCutBack)
+	case err != nil:
+		return err
+	case !os.SameFile(info, named):
+		return fmt.Errorf("%w: there is another file in its place", ErrCutBack)
+	case info.Size() < read:
+		return ErrCutBack
+	}
+	return nil
 }

@@ -48,8 +48,8 @@ type CallResult struct {
 // The messages are such that a provider can be sent them that demands one result for each call, right behind the
 // message that made the calls: a message with a call that has no result yet is held back, with all that follows it,
 // until it has. What users say meanwhile comes behind the results. Calls and results are paired by turn, step and
-// index; of several results of one call, which a [Session] never writes, the first counts. An assistant message with
-// nothing in it is left out, as providers refuse it.
+// index. Of several results of one call, and of several messages of a step whose calls are open, which a [Session] never
+// writes, the first counts. A message with nothing in it is left out, as providers refuse it.
 type Conversation struct {
 	messages []Message
 	held     []*exchange
@@ -92,13 +92,16 @@ func (c *Conversation) Add(e Event) error {
 		if err != nil {
 			return err
 		}
-		c.say(&exchange{message: Message{Role: RoleUser, Content: m.Content}})
+		if len(m.Content) > 0 {
+			c.say(&exchange{message: Message{Role: RoleUser, Content: m.Content}})
+		}
 	case TypeAssistantMessage:
 		m, err := decode[AssistantMessage](e)
 		if err != nil {
 			return err
 		}
-		if len(m.Content)+len(m.Calls)+len(m.Native) > 0 {
+		open := func(x *exchange) bool { return x.left > 0 && x.turn == m.Turn && x.step == m.Step }
+		if len(m.Content)+len(m.Calls)+len(m.Native) > 0 && !slices.ContainsFunc(c.held, open) {
 			c.say(c.exchange(m))
 		}
 	case TypeToolResult:

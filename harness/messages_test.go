@@ -106,7 +106,8 @@ func TestMessages(t *testing.T) {
 	expect("[" + said + "]")
 
 	// Nothing is no message.
-	put(t, s, harness.StepEnd{Turn: 1, Step: 2}, harness.StepStart{Turn: 1, Step: 3}, harness.AssistantMessage{Turn: 1, Step: 3})
+	put(t, s, harness.StepEnd{Turn: 1, Step: 2}, harness.StepStart{Turn: 1, Step: 3})
+	put(t, s, harness.UserMessage{Turn: 1, Step: 3}, harness.AssistantMessage{Turn: 1, Step: 3})
 	expect("[" + said + "]")
 }
 

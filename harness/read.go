@@ -92,6 +92,9 @@ func newLines(r io.Reader, line int, at int64) *lines {
 // event returns the next event. At the end it is io.EOF, or a *TornError.
 func (l *lines) event() (Event, error) {
 	line, err := l.next()
+	if errors.Is(err, ErrFormat) {
+		return Event{}, err
+	}
 	if err != nil && err != io.EOF {
 		return Event{}, fmt.Errorf("session log: line %d: %w", l.line+1, err)
 	}
@@ -140,6 +143,9 @@ func (l *lines) next() ([]byte, error) {
 		return line, err
 	}
 	l.long = l.long[:0]
+	if l.line == 0 && (line[0] == 0 || !couldStart(line)) { // no session begins with so long a line, and it may have no end
+		return nil, fmt.Errorf("%w: its first line is no record", ErrFormat)
+	}
 	for err == bufio.ErrBufferFull {
 		l.long = append(l.long, line...)
 		line, err = l.r.ReadSlice('\n')
@@ -165,9 +171,11 @@ func checkStart(e Event) error {
 }
 
 // couldStart reports whether a torn first line may be the beginning of a log, and not of a file of another kind, which
-// must be left alone. A crash of the system can leave zeros in a file.
+// must be left alone: as that of a log whose line feeds are gone. A crash of the system can leave zeros in a file.
 func couldStart(line []byte) bool {
+	const first = `{"seq":1,"time":"2026-01-02T03:04:05.123456789Z","type":"session/start","data":{"format":"keywave-session","version":1}}`
 	const start = `{"seq":1,"time":"`
+	line = bytes.TrimRight(line, "\x00")
 	n := min(len(line), len(start))
-	return string(line[:n]) == start[:n] || len(bytes.Trim(line, "\x00")) == 0
+	return string(line[:n]) == start[:n] && len(line) <= len(first)+1
 }

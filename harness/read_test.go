@@ -174,6 +174,7 @@ func TestTornFirstRecord(t *testing.T) {
 	for what, data := range map[string]string{
 		"text":                           "hello",
 		"text in lines":                  "hello\nworld\n",
+		"a log with another line end":    strings.ReplaceAll(start+line(2), "\n", "\r"),
 		"a line feed":                    "\n",
 		"another kind of JSON lines":     `{"level":"info"}` + "\n",
 		"a torn record and more":         start[:60] + "\n" + line(2),
@@ -403,6 +404,17 @@ func TestFollowEndsWithAnError(t *testing.T) {
 			func(t *testing.T, path string) { require.NoError(t, os.Truncate(path, int64(len(start)))) },
 			func(err error) bool { return errors.Is(err, harness.ErrCutBack) },
 		},
+		"replaced by a longer one": {
+			func(t *testing.T, path string) {
+				require.NoError(t, os.WriteFile(path+".new", []byte(start+line(2)+line(3)), 0o600))
+				require.NoError(t, os.Rename(path+".new", path))
+			},
+			func(err error) bool { return errors.Is(err, harness.ErrCutBack) },
+		},
+		"gone": {
+			func(t *testing.T, path string) { require.NoError(t, os.Remove(path)) },
+			func(err error) bool { return errors.Is(err, harness.ErrCutBack) },
+		},
 		"corrupt": {
 			func(t *testing.T, path string) {
 				require.NoError(t, os.WriteFile(path, []byte(start+line(2)+"garbage\n"+line(3)), 0o600))
@@ -416,7 +428,9 @@ func TestFollowEndsWithAnError(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				n := 0
 				var last error
-				for e, err := range harness.Follow(t.Context(), path) {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				for e, err := range harness.Follow(ctx, path) {
 					if last = err; e.Seq == 2 {
 						c.then(t, path)
 					}
@@ -430,4 +444,31 @@ func TestFollowEndsWithAnError(t *testing.T) {
 	for _, err := range harness.Follow(t.Context(), filepath.Join(t.TempDir(), "none")) {
 		assert.ErrorIs(t, err, os.ErrNotExist)
 	}
+}
+
+// What is no log, and has no lines, is not read to its end to find out.
+func TestNoLogWithoutEnd(t *testing.T) {
+	for _, c := range []byte{'x', '{', 0} {
+		read := &endless{c: c}
+		for _, err := range harness.Read(read) {
+			assert.ErrorIs(t, err, harness.ErrFormat)
+		}
+		assert.Less(t, read.n, 1<<20)
+	}
+}
+
+// endless is a file of one byte, again and again. It ends, so that a test that fails does so.
+type endless struct {
+	c byte
+	n int
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = e.c
+	}
+	if e.n += len(p); e.n > 16<<20 {
+		return 0, io.EOF
+	}
+	return len(p), nil
 }

@@ -185,15 +185,15 @@ func typeName(kind []byte) string {
 
 // placeOf reads where the data of an event of a call, a step or a turn belongs. Data that this package wrote begins
 // with it; rest is how much of the data follows, or -1 if it was another who wrote it.
-func placeOf(data json.RawMessage, members int) (p Place, rest int, err error) {
-	c := cursor{rest: data}
+func placeOf(e Event, members int) (p Place, rest int, err error) {
+	c := cursor{rest: e.Data}
 	var n [3]uint64
 	for i := range members {
 		n[i] = c.after(placeMembers[i])
 		c.failed = c.failed || n[i] > math.MaxInt32
 	}
 	if c.failed {
-		p, err = placeAnywhere(data)
+		p, err = placeAnywhere(e)
 		return p, -1, err
 	}
 	return Place{int(n[0]), int(n[1]), int(n[2])}, len(c.rest), nil
@@ -201,18 +201,7 @@ func placeOf(data json.RawMessage, members int) (p Place, rest int, err error) {
 
 var placeMembers = [...]string{`{"turn":`, `,"step":`, `,"index":`}
 
-func placeAnywhere(data json.RawMessage) (p Place, err error) {
-	err = json.Unmarshal(data, &p)
+func placeAnywhere(e Event) (p Place, err error) {
+	err = read(e, &p)
 	return p, err
-}
-
-// cite puts the seq of its call into the data of an event of a call that cites nothing yet, behind its place.
-func cite(data json.RawMessage, rest int, call uint64) json.RawMessage {
-	at := len(data) - rest
-	cited := make([]byte, 0, len(data)+40)
-	cited = append(cited, data[:at]...)
-	cited = append(cited, `,"sourceEventSeqs":[`...)
-	cited = strconv.AppendUint(cited, call, 10)
-	cited = append(cited, ']')
-	return append(cited, data[at:]...)
 }

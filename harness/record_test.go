@@ -177,6 +177,11 @@ func FuzzLog(f *testing.F) {
 {"seq":3,"time":"2026-01-02T03:04:05Z","type":"turn/cancel","data":{"turn":1,"step":1,"calls":[0,-1,9]}}
 {"seq":9,"time":"2026-01-02T03:04:05Z","type":"tool/result","data":{"turn":1,"step":1,"index":-1}}
 `))
+	f.Add(true, []byte("garbage\n\ngarbage"))
+	f.Add(true, []byte(`{"seq":2,"time":"2026-01-02T03:04:05Z","type":"assistant/message","data":{"turn":1,"step":1,"calls":[{"name":"x"}]}}
+{"seq":3,"time":"2026-01-02T03:04:05Z","type":"assistant/message","data":{"turn":1,"step":1,"calls":[{"name":"y"},{"name":"z"}]}}
+{"seq":4,"time":"2026-01-02T03:04:05Z","type":"tool/result","data":{"turn":1,"step":1,"index":0,"result":{"content":[]}}}
+`))
 	f.Add(false, []byte(`{"seq":1,"time":"`))
 	f.Add(false, []byte("hello\nworld"))
 	f.Fuzz(func(t *testing.T, head bool, data []byte) {
@@ -203,6 +208,15 @@ func FuzzLog(f *testing.F) {
 		}
 		s, err := harness.New(store)
 		if err != nil {
+			left := slices.Clone(disk.data)
+			if again, err := harness.MendDisk(disk, int64(len(left))); err == nil {
+				if _, err = harness.New(again); err == nil {
+					t.Fatal("the second attempt to open it succeeds")
+				}
+			}
+			if !bytes.Equal(left, disk.data) {
+				t.Fatal("the second attempt to open it cuts off more")
+			}
 			return
 		}
 		if torn := (*harness.TornError)(nil); (store.Torn != nil) != errors.As(readErr, &torn) {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/keywave-go/keywave/tool"
@@ -79,29 +81,37 @@ func open(store Store, now func() time.Time) (*Session, error) {
 // Append appends events, as one unit: they stand together in the log, in their order. It returns the seq of the first;
 // the others follow one by one. Of no payloads it does nothing, and returns 0.
 //
-// An event of a call that leaves its sourceEventSeqs empty is made to cite the tool/call of that call, which may stand
-// before it in the same unit.
+// An event of a call cites the tool/call of that call, which may stand before it in the same unit: one that leaves its
+// sourceEventSeqs empty is made to, and what else it cites comes behind.
 //
 // After an error nothing of the unit is in the log, and the seqs are given to the next: [ErrPayload], [ErrOrder] and
 // [ErrClosed] say what is wrong with it, and an error of the store, such as a full disk, that it could not take it; the
-// next Append may succeed. Only after an error that wraps [ErrBroken], of a sync that failed, events of the unit may be
-// there, and nothing is appended any more. If the process ends in an Append, a beginning of the unit may be there.
+// next Append may succeed. Only after an error that wraps [ErrBroken], such as that of a sync that failed, events of the
+// unit may be there, and nothing is appended any more. If the process ends in an Append, a beginning of the unit may be there.
 //
 // What an append costs does not depend on how many events there are.
 func (s *Session) Append(d Durability, payloads ...Payload) (first uint64, err error) {
+	return s.appendUnless(d, nil, payloads...)
+}
+
+// appendUnless is Append, unless the log is one at which unless returns an error, which is its own then.
+func (s *Session) appendUnless(d Durability, unless func(*fold) error, payloads ...Payload) (first uint64, err error) {
 	events := make([]Event, len(payloads))
 	for i, p := range payloads {
 		if events[i], err = event(p); err != nil {
 			return 0, err
 		}
 	}
-	return s.append(d, events, nil)
+	return s.append(d, events, unless)
 }
 
 // append appends events, unless the log is one at which unless, if it is not nil, returns an error, which is its own then.
 func (s *Session) append(d Durability, events []Event, unless func(*fold) error) (first uint64, err error) {
 	if len(events) == 0 {
 		return 0, nil
+	}
+	if d > SyncNone {
+		return 0, fmt.Errorf("%w: there is no durability %d", ErrPayload, d)
 	}
 	if first, err = s.write(d, events, unless); err != nil || d != SyncAlways {
 		return first, err
@@ -145,8 +155,11 @@ func (s *Session) write(d Durability, events []Event, unless func(*fold) error) 
 	for i := range events {
 		e := &events[i]
 		e.Seq, e.Time = first+uint64(i), now
-		s.fold.cite(e)
-		if err := s.fold.add(*e, true); err != nil {
+		err := s.fold.cite(e)
+		if err == nil {
+			err = s.fold.add(*e, true)
+		}
+		if err != nil {
 			return 0, fmt.Errorf("%s: %w", e.Type, err)
 		}
 	}
@@ -177,23 +190,37 @@ func (s *Session) hand(events []Event) (err error) {
 	}()
 	err = s.store.Append(events...)
 	returned = true
+	if errors.Is(err, ErrBroken) {
+		s.sync.fail(err)
+	}
 	return err
 }
 
-// cite makes an event of a call cite its tool/call, if it cites nothing.
-func (f *fold) cite(e *Event) {
+// cite makes an event of a call cite its tool/call, if it cites nothing. That it cites something else first is an error.
+func (f *fold) cite(e *Event) error {
 	switch e.Type {
 	case TypeToolSettle, TypeToolResult, TypeApprovalAsk, TypeApprovalAnswer:
 	default:
-		return
+		return nil
 	}
-	p, rest, err := placeOf(e.Data, 3)
-	if err != nil || rest < 0 || bytes.HasPrefix(e.Data[len(e.Data)-rest:], []byte(`,"sourceEventSeqs":`)) {
-		return
+	p, rest, err := placeOf(*e, 3)
+	if err != nil || rest < 0 { // somebody else's data stays as it is
+		return nil
 	}
-	if _, c := f.find(p); c != nil && c.seq > 0 {
-		e.Data = cite(e.Data, rest, c.seq)
+	_, c := f.find(p)
+	if c == nil || c.seq == 0 {
+		return nil
 	}
+	var buf [64]byte
+	cited := strconv.AppendUint(append(buf[:0], `,"sourceEventSeqs":[`...), c.seq, 10)
+	at := len(e.Data) - rest
+	given := e.Data[at:]
+	if !bytes.HasPrefix(given, []byte(`,"sourceEventSeqs":`)) {
+		e.Data = slices.Concat(e.Data[:at], cited, []byte("]"), given)
+	} else if more, ok := bytes.CutPrefix(given, cited); !ok || more[0] != ']' && more[0] != ',' {
+		return outOf("%v does not cite its %s, %d, first", p, TypeToolCall, c.seq)
+	}
+	return nil
 }
 
 // Resume appends what [Repair] says, with [SyncAlways], and returns it. A session is to be resumed before its first

@@ -272,8 +272,8 @@ func TestH1WhatCannotBeIsRefused(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// An event of a call cites its tool/call by itself, also one that comes in the same unit; one that says what it cites
-// is left as it is.
+// An event of a call cites its tool/call by itself, also one that comes in the same unit; one that says what else it
+// cites is left as it is.
 func TestCallEventsCiteTheirCall(t *testing.T) {
 	s := open(t, new(harness.Memory))
 	cs := calls(2)

@@ -3,7 +3,6 @@ package harness
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"iter"
 	"slices"
@@ -104,7 +103,7 @@ type call struct {
 	barred  bool // by an approval that is not there
 	asked   bool
 	done    bool
-	outcome json.RawMessage // the data of its tool/settle
+	outcome Event // its tool/settle; without a type: it has not settled
 	cancel  *Cancel
 }
 
@@ -131,7 +130,7 @@ func (f *fold) read(events iter.Seq2[Event, error]) error {
 // take adds an event from a log.
 func (f *fold) take(e Event) error {
 	if err := f.add(e, false); err != nil {
-		return fmt.Errorf("session log: event %d: its data is no %s: %w", e.Seq, e.Type, err)
+		return fmt.Errorf("session log: %w", err)
 	}
 	return nil
 }
@@ -186,7 +185,8 @@ func (f *fold) cancelOf(p Place) *Cancel {
 
 // add takes one event. If it is checked, an event that must not follow what is there is an error that wraps ErrOrder,
 // and the fold is left in a state that must be undone. From a log it takes what it can: the first of several tool/call,
-// tool/settle or tool/result of one call counts, and what belongs nowhere is passed over. Then it is an error only if
+// tool/settle or tool/result of one call counts, and of several messages of a step while calls of it are open; what
+// belongs nowhere is passed over. Then it is an error only if
 // the data of an event cannot be decoded.
 func (f *fold) add(e Event, check bool) error {
 	if !check {
@@ -232,7 +232,7 @@ func (f *fold) add(e Event, check bool) error {
 }
 
 func (f *fold) turnStart(e Event, check bool) error {
-	p, _, err := placeOf(e.Data, 1)
+	p, _, err := placeOf(e, 1)
 	switch {
 	case err != nil:
 		return err
@@ -249,7 +249,7 @@ func (f *fold) turnStart(e Event, check bool) error {
 }
 
 func (f *fold) stepStart(e Event, check bool) error {
-	p, _, err := placeOf(e.Data, 2)
+	p, _, err := placeOf(e, 2)
 	switch {
 	case err != nil:
 		return err
@@ -279,7 +279,7 @@ func (f *fold) assistantMessage(e Event, check bool) error {
 		return outOf("turn %d, step %d has its message", m.Turn, m.Step)
 	}
 	f.said = true
-	if len(m.Calls) == 0 {
+	if open, _ := f.find(Place{Turn: m.Turn, Step: m.Step}); open != nil || len(m.Calls) == 0 {
 		return nil
 	}
 	s := &step{turn: m.Turn, step: m.Step, calls: make([]call, len(m.Calls)), left: len(m.Calls)}
@@ -295,7 +295,7 @@ func (f *fold) assistantMessage(e Event, check bool) error {
 
 // ofCall takes an event of one call.
 func (f *fold) ofCall(e Event, check bool) error {
-	p, _, err := placeOf(e.Data, 3)
+	p, _, err := placeOf(e, 3)
 	if err != nil {
 		return err
 	}
@@ -305,7 +305,10 @@ func (f *fold) ofCall(e Event, check bool) error {
 			return err
 		}
 	}
-	if c == nil || c.done || (c.seq == 0) != (e.Type == TypeToolCall) {
+	switch {
+	case c == nil, c.done, c.seq > 0 && e.Type == TypeToolCall:
+		return nil
+	case c.seq == 0 && e.Type != TypeToolCall && e.Type != TypeToolResult: // a result counts, with a tool/call or not
 		return nil
 	}
 	f.change(s, p.Index)
@@ -324,8 +327,8 @@ func (f *fold) ofCall(e Event, check bool) error {
 		}
 		c.asked, c.barred = false, !a.Allowed
 	case TypeToolSettle:
-		if c.outcome == nil {
-			c.outcome = e.Data
+		if c.outcome.Type == "" {
+			c.outcome = e
 		}
 	case TypeToolResult:
 		c.done = true
@@ -364,7 +367,7 @@ func (f *fold) follows(e Event, p Place, s *step, c *call) error {
 		return nil
 	case !c.started:
 		return outOf("%v was not started", p)
-	case c.outcome != nil:
+	case c.outcome.Type != "":
 		return outOf("%v has settled", p)
 	case e.Type == TypeApprovalAsk && c.asked:
 		return outOf("%v waits for an approval already", p)
@@ -393,7 +396,7 @@ func (f *fold) park(e Event) error {
 			Contexts []tool.Context `json:"contexts"`
 		} `json:"result"`
 	}
-	err := json.Unmarshal(e.Data, &data)
+	err := read(e, &data)
 	if err == nil && len(data.Result.Contexts) > 0 {
 		f.parked = append(f.parked, Parked{Result: e.Seq, Contexts: data.Result.Contexts})
 	}
@@ -442,7 +445,7 @@ func (f *fold) cancelled(e Event, check bool) error {
 }
 
 func (f *fold) stepEnd(e Event, check bool) error {
-	p, _, err := placeOf(e.Data, 2)
+	p, _, err := placeOf(e, 2)
 	switch {
 	case err != nil:
 		return err
@@ -490,10 +493,10 @@ func (f *fold) state() (State, error) {
 				Place: Place{in.turn, in.step, i}, Call: c.call, Seq: c.seq,
 				NotStarted: c.seq > 0 && !c.started, Unapproved: c.barred, Cancel: cmp.Or(c.cancel, in.cancel),
 			}
-			if c.outcome != nil {
-				settle, err := decode[ToolSettle](Event{Type: TypeToolSettle, Data: c.outcome})
+			if c.outcome.Type != "" {
+				settle, err := decode[ToolSettle](c.outcome)
 				if err != nil {
-					return s, fmt.Errorf("%v: %w", open.Place, err)
+					return s, fmt.Errorf("session log: %w", err)
 				}
 				open.Outcome = &settle.Result
 			}

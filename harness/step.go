@@ -56,6 +56,11 @@ type Scheduler struct {
 	Domain exec.Domain         // holds the claims of the calls, across all schedulers that share it; nil: none does
 	Shared *semaphore.Weighted // bounds the bodies of all schedulers that share it, at whatever depth; nil: none does
 
+	// Timeline is asked before the calls of each step start for what records them, as [exec.Record] does: how long each
+	// waited, and for what, which the log does not say. It is called beside nothing else, and must be quick. Nil, or a
+	// nil one: nothing does.
+	Timeline func(turn, step int) *exec.Timeline
+
 	mu   sync.Mutex
 	step *running // nil: none
 }
@@ -74,7 +79,7 @@ func (s *Scheduler) Run(ctx context.Context, m AssistantMessage) ([]tool.Result,
 		return []tool.Result{}, nil
 	}
 	r := &running{Scheduler: s, ctx: ctx, turn: m.Turn, number: m.Step}
-	lane, err := s.lane(ctx)
+	lane, err := s.lane(ctx, m)
 	if err == nil {
 		err = s.take(r, lane)
 	}
@@ -102,7 +107,7 @@ func (s *Scheduler) Run(ctx context.Context, m AssistantMessage) ([]tool.Result,
 }
 
 // lane opens a lane for a step.
-func (s *Scheduler) lane(ctx context.Context) (*exec.Lane, error) {
+func (s *Scheduler) lane(ctx context.Context, m AssistantMessage) (*exec.Lane, error) {
 	opts := []exec.Option{exec.LimitFunc(s.limit), exec.Name(s.pipeline().Name)}
 	if s.Admission != nil {
 		opts = append(opts, exec.Admit(s.Admission))
@@ -115,6 +120,11 @@ func (s *Scheduler) lane(ctx context.Context) (*exec.Lane, error) {
 	}
 	if s.Shared != nil {
 		opts = append(opts, exec.Shared(s.Shared))
+	}
+	if s.Timeline != nil {
+		if t := s.Timeline(m.Turn, m.Step); t != nil {
+			opts = append(opts, exec.Record(t))
+		}
 	}
 	return exec.NewLane(ctx, opts...)
 }

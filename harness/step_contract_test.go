@@ -252,7 +252,7 @@ func TestH6LimitIsReadOncePerGroup(t *testing.T) {
 		"keyed":     {plan.NewKeyed, []int{1}},
 		"serial":    {plan.NewSerial, []int{1}},
 	} {
-		t.Run(name, func(t *testing.T) {
+		for _, in := range []bool{false, true} { // a domain
 			synctest.Test(t, func(t *testing.T) {
 				var lock sync.Mutex
 				running, peaks := 0, []int{}
@@ -270,6 +270,9 @@ func TestH6LimitIsReadOncePerGroup(t *testing.T) {
 				}
 				h := newHost(t, []*tool.Definition{free("read", body), alone("alone", body)}, message)
 				h.Admission = c.open
+				if in {
+					h.Domain = exec.NewDomain()
+				}
 				setting := 0
 				h.Limit = func() (int, error) {
 					lock.Lock()
@@ -279,10 +282,10 @@ func TestH6LimitIsReadOncePerGroup(t *testing.T) {
 					return setting, nil
 				}
 				h.run(t)
-				assert.Equal(t, c.want, peaks)
+				assert.Equal(t, c.want, peaks, "%s, in a domain: %v", name, in)
 				h.sound(t)
 			})
-		})
+		}
 	}
 	synctest.Test(t, func(t *testing.T) { // ten by default
 		var now, peak atomic.Int64

@@ -106,17 +106,6 @@ func causeText(err error) (text string) {
 // errMoot is why something was not appended that there is no reason to append any more.
 var errMoot = errors.New("it is moot")
 
-// appendUnless is Append, unless the log is one at which unless returns an error, which is its own then.
-func (s *Session) appendUnless(d Durability, unless func(*fold) error, payloads ...Payload) (first uint64, err error) {
-	events := make([]Event, len(payloads))
-	for i, p := range payloads {
-		if events[i], err = event(p); err != nil {
-			return 0, err
-		}
-	}
-	return s.append(d, events, unless)
-}
-
 // Prepare does not start a call that a cancel has reached: whichever of the two is recorded first, counts.
 func (c *stepCall) Prepare(ctx context.Context) (dispatch bool, err error) {
 	dispatch, err = c.Job.Prepare(ctx)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/keywave-go/keywave/exec"
 	"github.com/keywave-go/keywave/plan"
 	"github.com/keywave-go/keywave/tool"
 )
@@ -99,5 +100,29 @@ func TestListenerAndGate(t *testing.T) {
 		assert.Equal(t, []string{
 			"1h0m0s slow started", "2h0m0s fast started", "3h0m0s slow committed", "4h0m0s fast committed",
 		}, r.all())
+	})
+}
+
+// A timeline is asked for before the calls of each step, and says what they waited for.
+func TestTimelines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHost(t, []*tool.Definition{free("one", takes(2*time.Second)), free("two", takes(time.Second))},
+			call("one", "two"), call("two"), say("done"))
+		h.Limit = func() (int, error) { return 1, nil }
+		lines := map[[2]int]*exec.Timeline{}
+		h.Timeline = func(turn, step int) *exec.Timeline {
+			if step == 2 {
+				return nil
+			}
+			lines[[2]int{turn, step}] = new(exec.Timeline)
+			return lines[[2]int{turn, step}]
+		}
+		h.run(t)
+		h.sound(t)
+		require.Len(t, lines, 1, "a message without calls has none")
+		spans := lines[[2]int{1, 1}].Snapshot()
+		require.Len(t, spans, 2)
+		assert.Equal(t, 2*time.Second, spans[1].Started)
+		assert.Equal(t, exec.EndReturned, spans[1].End)
 	})
 }

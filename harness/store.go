@@ -17,7 +17,7 @@ import (
 type Store interface {
 	// Append takes events as a unit: they stand together, in their order, and the end of the process cannot undo it. When
 	// it returns an error it has taken none of them, and none is ever read; a Store that cannot say so must refuse
-	// everything from then on. The seqs of what was refused are used again. Append keeps the data of the events, which is
+	// everything from then on, with an error that wraps [ErrBroken]. The seqs of what was refused are used again. Append keeps the data of the events, which is
 	// not modified, but not the slice.
 	Append(events ...Event) error
 

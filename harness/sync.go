@@ -40,6 +40,7 @@ type syncer struct {
 	round   chan struct{} // closed at the end of the sync that is going on; nil: none is
 	timer   *time.Timer
 	armed   bool // the timer will go off
+	next    bool // it has, and the next sync is for all that is owed when it begins
 	closed  bool
 	err     error
 }
@@ -66,8 +67,17 @@ func (y *syncer) wrote(seq uint64, d Durability) {
 // due is what the timer calls.
 func (y *syncer) due() {
 	y.mu.Lock()
-	seq := y.owed
 	y.armed = false
+	if y.next { // however long the sync that is going on takes, one waits behind it
+		y.mu.Unlock()
+		return
+	}
+	y.next = true
+	for y.round != nil {
+		y.advance()
+	}
+	y.next = false
+	seq := y.owed
 	y.mu.Unlock()
 	_ = y.wait(seq) // the next Append says it
 }

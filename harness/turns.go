@@ -23,12 +23,13 @@ type TurnLog struct {
 
 // A StepLog is one step of a [TurnLog].
 type StepLog struct {
-	Step    int
-	Started time.Time         // zero: the log does not say
-	Ended   time.Time         // zero: it has not
-	Said    []UserMessage     // in the step
-	Message *AssistantMessage // nil: there is none
-	Calls   []CallLog         // those of Message
+	Step     int
+	Started  time.Time         // zero: the log does not say
+	Answered time.Time         // of Message, which the model took until then for
+	Ended    time.Time         // zero: it has not
+	Said     []UserMessage     // in the step
+	Message  *AssistantMessage // nil: there is none
+	Calls    []CallLog         // those of Message
 }
 
 // A CallLog is one call of a [StepLog]. Its body ran, and waited for its turn to run, from Started to Settled; from
@@ -129,7 +130,7 @@ func (t *TurnLog) add(e Event) error {
 			s = &t.Steps[len(t.Steps)-1]
 		}
 		if s.Message == nil {
-			s.Message = &p
+			s.Message, s.Answered = &p, e.Time
 			s.Calls = make([]CallLog, len(p.Calls))
 			for i, c := range p.Calls {
 				s.Calls[i].Call, s.Calls[i].Tree.ID = c, c.ID

@@ -48,7 +48,7 @@ func tree(turns []*harness.TurnLog) string {
 			fmt.Fprintf(&b, "  %s\n", e.Type)
 		}
 		for _, s := range t.Steps {
-			fmt.Fprintf(&b, "  step %d %s..%s\n", s.Step, when(s.Started), when(s.Ended))
+			fmt.Fprintf(&b, "  step %d %s..%s..%s\n", s.Step, when(s.Started), when(s.Answered), when(s.Ended))
 			said("    ", s.Said)
 			for _, c := range s.Calls {
 				fmt.Fprintf(&b, "    %s@%d %s/%s/%s", c.Call.Name, c.Seq, when(c.Started), when(c.Settled), when(c.Committed))
@@ -112,7 +112,7 @@ func TestTurns(t *testing.T) {
   user: go
   cancel: stop
   acme/note
-  step 1 5..-
+  step 1 5..5..-
     user: hurry
     c1@9 7/12/13 asked 8..10 true one
     c2@8 6/9/17 ABORTED!
@@ -120,8 +120,8 @@ func TestTurns(t *testing.T) {
 turn 2 19..22 done
   user: again
   acme/note
-  step 1 19..20
-  step 2 21..-
+  step 1 19..19..20
+  step 2 21..-..-
 turn 0 -..- 
   user: late
 `, tree(all(t, s)))

@@ -151,7 +151,7 @@ func (f failure) Error() string { return "it could not be shown: " + f.err.Error
 
 // ask shows a prompt and returns the answer, or why there is none. It is called by the first in the line, once.
 func (p *Prompter) ask(ctx context.Context, at *spot, q *Prompt) (Answer, error) {
-	if !at.show() {
+	if ctx.Err() != nil || !at.show() {
 		return Answer{}, context.Cause(ctx)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -44,25 +44,27 @@ func Submit(l *exec.Lane, jobs ...exec.Job) (int, error) {
 type clock struct {
 	from time.Time // the submission
 
-	mu      sync.Mutex
-	late    *TimeoutError   // what the call is told when its deadline has passed; nil: it has none
-	told    bool            // it was told so
-	started bool            // the definition, and so the deadline, does not change any more
-	over    bool            // it has its outcome
-	lane    *exec.Lane      // nil: nobody to tell
-	index   int             // of the call there
-	timer   *time.Timer     // nil: not set
-	limited <-chan struct{} // closed when the context that limit returned last is done; nil: there was none
+	mu         sync.Mutex      // short: no caller's code runs under it
+	late       *TimeoutError   // what the call is told when its deadline has passed; nil: it has none
+	told       bool            // it was told so
+	classified bool            // and so bound, at least once
+	started    bool            // the definition, and so the deadline, does not change any more
+	over       bool            // it has its outcome
+	lane       *exec.Lane      // nil: nobody to tell
+	index      int             // of the call there
+	timer      *time.Timer     // nil: not set
+	limited    <-chan struct{} // closed when the context that limit returned last is done; nil: there was none
 }
 
 // arm has the lane cancel the call when its deadline passes. Its stages may be going on already.
 func (j *Job) arm(l *exec.Lane, i int) {
 	c := &j.clock
+	b, err := j.lookUp()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.lane, c.index = l, i
-	if !c.started {
-		c.rebind(j)
+	if err == nil && !c.classified {
+		c.change(b)
 	}
 	c.set(j)
 }
@@ -70,8 +72,9 @@ func (j *Job) arm(l *exec.Lane, i int) {
 // ring goes off at the deadline.
 func (j *Job) ring() {
 	c := &j.clock
+	b, err := j.lookUp()
 	c.mu.Lock()
-	if !c.started && c.rebind(j) {
+	if err == nil && !c.started && c.change(b) {
 		c.set(j) // it is late by the definition at its start, which another one is now
 	}
 	tell := c.passed() && !c.over
@@ -92,6 +95,7 @@ func (j *Job) classified() {
 	c := &j.clock
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.classified = true
 	if c.change(j.Binding) {
 		c.set(j)
 	}
@@ -144,14 +148,13 @@ func (c *clock) stop() {
 	}
 }
 
-// The methods below are called with mu held.
-
-// rebind takes the bound of what the call's name means now, and reports whether it is another one. It is on no
-// goroutine of the lane: Tools that panic are met there, when the call is classified.
-func (c *clock) rebind(j *Job) bool {
-	b, err := safely(func() (Binding, error) { return j.Tools.Bind(j.Call.Name), nil })
-	return err == nil && c.change(b)
+// lookUp is what the call's name means now. It is on no goroutine of the lane: Tools that panic are met there, when the
+// call is classified.
+func (j *Job) lookUp() (Binding, error) {
+	return safely(func() (Binding, error) { return j.Tools.Bind(j.Call.Name), nil })
 }
+
+// The methods below are called with mu held.
 
 // change takes the bound of the definition that the call has now, unless it is too late for that, and reports whether
 // it is another one.

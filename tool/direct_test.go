@@ -1,6 +1,7 @@
 package tool_test
 
 import (
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -89,4 +90,30 @@ func TestT6LookupThatPanicsStaysInTheLane(t *testing.T) {
 			}
 		})
 	}
+}
+
+// exiting are tools whose lookup ends its goroutine at one moment.
+type exiting struct {
+	tool.Tools
+	at time.Time
+}
+
+func (e exiting) Bind(name string) tool.Binding {
+	if time.Now().Equal(e.at) {
+		runtime.Goexit()
+	}
+	return e.Tools.Bind(name)
+}
+
+// A lookup that does not return at a deadline keeps nobody from the call: it is late when it would start.
+func TestT6LookupThatDoesNotReturn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		late := free("late", takes(time.Hour))
+		late.Timeout = time.Second
+		blocks := tool.Spec[struct{}, string]{Name: "blocks", Body: func(c ctx, _ struct{}) (string, error) { return takes(2 * time.Second)(c) }}
+		e := exiting{registry(t, define(t, late), define(t, blocks)), time.Now().Add(time.Second)}
+		results, err := tool.Run(t.Context(), e, named("blocks", "late"))
+		require.NoError(t, err)
+		assert.Equal(t, []tool.Code{"", tool.TimeoutBeforeDispatch}, codes(results))
+	})
 }

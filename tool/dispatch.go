@@ -3,6 +3,7 @@ package tool
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync/atomic"
 )
@@ -39,7 +40,7 @@ func (j *Job) dispatch(ctx context.Context) Result {
 		if code == Timeout && errors.As(err, &late) && (cause == nil || j.clock.is(cause) == nil) {
 			cause = late // of a wrapper
 		} else if err != nil {
-			if r = (Result{}); !slices.Contains([]string{ctx.Err().Error(), cause.Error()}, err.Error()) {
+			if r = (Result{}); !slices.Contains([]string{ctx.Err().Error(), fmt.Sprint(cause)}, fmt.Sprint(err)) {
 				r = failed(err) // it says more than the notice does
 			}
 		}

@@ -113,11 +113,19 @@ func (j *Job) Await(ctx context.Context) (run bool) {
 }
 
 // Run runs the tool's body, with the wrappers around it. The outcome's value is a [Result].
+//
+// In a Domain a call can have waited since it was planned, and a link that its arguments go through may lead elsewhere
+// now. So its claims are derived once more: a call that has not all of them is refused, as [Denied].
 func (j *Job) Run(ctx context.Context) exec.Outcome {
 	ctx, stop := j.clock.limit(ctx)
 	defer stop()
 	if late := j.clock.is(context.Cause(ctx)); late != nil {
 		return exec.Outcome{Value: lateStart(j.Call.Name, late)}
+	}
+	if _, held := exec.FencingToken(ctx); held { // and what it holds is what cannot change any more
+		if claim, more := widened(&j.Invocation); more {
+			return exec.Outcome{Value: moved(j.Call.Name, claim)}
+		}
 	}
 	return exec.Outcome{Value: j.dispatch(ctx)}
 }
@@ -179,7 +187,7 @@ func (j *Job) notStarted(cause error) Result {
 
 // Abort turns a success into [Aborted], with what the tool returned below the notice; a result that is anything else
 // stays as it is. It is for a host that learns of a cancel after the call has settled and before its Commit, which is
-// still to come.
+// still to come, or going on: in Record, at Committed, where the notice comes on top of the [Budget].
 func (j *Job) Abort(cause error) {
 	if j.Result.Code == "" && !j.Result.IsError {
 		j.Result = aborted(j.Call.Name, cause, j.Result)

@@ -171,19 +171,25 @@ func TestH10RecordComesFirst(t *testing.T) {
 			if stage == tool.Asked || stage == tool.Answered {
 				continue
 			}
+			var mu sync.Mutex // the listener has a goroutine of its own
 			var log []string
+			add := func(who string, e tool.Event) {
+				mu.Lock()
+				defer mu.Unlock()
+				log = append(log, who+e.Stage.String())
+			}
 			ran := false
 			r := registry(t, define(t, free("t", func(ctx) (string, error) { ran = true; return "", nil })))
 			var l *tool.Listener
-			p := &tool.Pipeline{Gates: []tool.Gate{func(_ ctx, e tool.Event) { log = append(log, "gate "+e.Stage.String()) }}}
-			l = tool.NewListener(func(e tool.Event) { log = append(log, "listener "+e.Stage.String()) })
+			p := &tool.Pipeline{Gates: []tool.Gate{func(_ ctx, e tool.Event) { add("gate ", e) }}}
+			l = tool.NewListener(func(e tool.Event) { add("listener ", e) })
 			p.Listeners = []*tool.Listener{l}
 			lane, err := exec.NewLane(t.Context())
 			require.NoError(t, err)
 			j := p.NewJob(r, tool.Call{Name: "t"})
 			j.Record = func(c ctx, e tool.Event) error {
 				require.NoError(t, l.Wait(c))
-				log = append(log, "record "+e.Stage.String())
+				add("record ", e)
 				if e.Stage == stage {
 					return errBoom
 				}

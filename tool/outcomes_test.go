@@ -141,7 +141,7 @@ func TestT6TheToolsOwnResults(t *testing.T) {
 		"error":                          {func(ctx, struct{}) (string, error) { return "", errors.New("no match\xff") }, errorResult("", "no match\uFFFD")},
 		"cancel of a context of its own": {sub, errorResult("", "the inner search: context canceled")},
 		"deadline of its own": {func(ctx, struct{}) (string, error) { return "", context.DeadlineExceeded },
-			errorResult("", "context deadline exceeded")},
+			tool.Result{IsError: true, ErrorName: "context.deadlineExceededError", Content: []tool.Block{{Text: "context deadline exceeded"}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := registry(t, define(t, tool.Spec[struct{}, string]{Name: "t", Body: c.body}))

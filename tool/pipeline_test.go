@@ -368,13 +368,27 @@ func TestErrorsThatPanic(t *testing.T) {
 		assert.True(t, results[0].IsError, name)
 		assert.Contains(t, results[0].Text(), "PANIC=Error method", name)
 	}
-	lane, err := exec.NewLane(t.Context())
-	require.NoError(t, err)
-	j := tool.NewJob(registry(t, define(t, free("t", takes(0)))), tool.Call{Name: "t"})
-	lane.Cancel(bad)
-	_, err = tool.Submit(lane, j)
-	require.NoError(t, err)
-	lane.Close()
-	require.Equal(t, bad, lane.Wait())
-	assert.Equal(t, tool.AbortedBeforeDispatch, j.Result.Code)
+	for _, running := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			lane, err := exec.NewLane(t.Context())
+			require.NoError(t, err)
+			j := tool.NewJob(registry(t, define(t, free("t", func(c ctx) (string, error) { <-c.Done(); return "", c.Err() }))), tool.Call{Name: "t"})
+			if running {
+				_, err = tool.Submit(lane, j)
+				require.NoError(t, err)
+				synctest.Wait()
+			}
+			lane.Cancel(bad)
+			want := tool.Aborted
+			if !running {
+				want = tool.AbortedBeforeDispatch
+				_, err = tool.Submit(lane, j)
+				require.NoError(t, err)
+			}
+			lane.Close()
+			require.Equal(t, bad, lane.Wait())
+			assert.Equal(t, want, j.Result.Code)
+			assert.Contains(t, j.Result.Text(), "PANIC=Error method")
+		})
+	}
 }

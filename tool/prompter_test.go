@@ -1,6 +1,8 @@
 package tool_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -75,6 +77,29 @@ func TestH7PolicyIsReadAgain(t *testing.T) {
 		assert.Equal(t, []tool.Code{"", tool.Denied}, codes(run.results()))
 		assert.Contains(t, run.jobs[1].Result.Text(), "plan mode")
 	})
+}
+
+// A call that is cancelled before its prompt is shown is not asked about.
+func TestH7NoPromptAfterACancel(t *testing.T) {
+	for _, inLane := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			c, cancel := context.WithCancelCause(t.Context())
+			d := newDesk()
+			p := asks(d)
+			p.AskInLane = inLane
+			read := 0
+			p.Policies = append(p.Policies, func(ctx, *tool.Invocation) (tool.Verdict, error) {
+				if read++; read == 2 { // right before the prompt
+					cancel(errors.New("stop"))
+				}
+				return tool.Verdict{Action: tool.Allow}, nil
+			})
+			results, err := p.Run(c, registry(t, define(t, free("t", takes(0)))), named("t"))
+			require.EqualError(t, err, "stop")
+			assert.Equal(t, []tool.Code{tool.ApprovalCancelled}, codes(results))
+			d.none(t)
+		})
+	}
 }
 
 // Prompts come in the order of the starts, also of several sessions that share a screen, whoever comes first to Await.

@@ -55,11 +55,12 @@ func (c Code) MayHaveRun() bool {
 
 // A Result is the outcome of one call. Encoded as JSON and decoded again it is the same, byte for byte.
 //
-// A body that returns a Result sets IsError, Content, Value, Meta and Contexts; the rest is the pipeline's, unless the
-// tool RunsPrograms: see [Spec].
+// A body that returns a Result sets IsError, ErrorName, Content, Value, Meta and Contexts; the rest is the pipeline's,
+// unless the tool RunsPrograms: see [Spec].
 type Result struct {
 	Code      Code            `json:"code,omitempty"`      // of the pipeline: what a body puts here is dropped
 	IsError   bool            `json:"isError,omitempty"`   // true with every Code
+	ErrorName string          `json:"errorName,omitempty"` // of an error that the body returned: its type, such as fs.PathError; not for models
 	Content   []Block         `json:"content"`             // for the model
 	Value     json.RawMessage `json:"value,omitempty"`     // the same for a program: what the body returned, as JSON
 	Meta      json.RawMessage `json:"meta,omitempty"`      // the tool's own, for whoever shows calls to people: not for models
@@ -170,7 +171,7 @@ func valueOf(out any) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return tidyJSON(value, "/value") // a MarshalJSON can return anything that is well-formed
+	return oneJSON(value, "/value") // a MarshalJSON can return anything that is well-formed
 }
 
 // tidy brings a result that somebody else made, such as a body or a wrapper, into the form in which it is passed on, or
@@ -235,9 +236,14 @@ func tidyBlocks(blocks []Block, at string) ([]Block, error) {
 	return out, nil
 }
 
-// tidyJSON checks that raw, if there is any, is one JSON text that every reader takes alike, and returns it without
-// what an encoder would change.
+// tidyJSON is oneJSON for what somebody else may keep.
 func tidyJSON(raw json.RawMessage, at string, index ...int) (json.RawMessage, error) {
+	return oneJSON(bytes.Clone(raw), at, index...)
+}
+
+// oneJSON checks that raw, if there is any, is one JSON text that every reader takes alike, and returns it without what
+// an encoder would change.
+func oneJSON(raw json.RawMessage, at string, index ...int) (json.RawMessage, error) {
 	if len(raw) == 0 {
 		return nil, nil
 	}

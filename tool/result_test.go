@@ -158,15 +158,43 @@ func TestOutputSchema(t *testing.T) {
 	}
 }
 
-// What a body keeps of its result is not what is passed on.
+// What a body, or a reviewer, keeps of what it returned is not what is passed on.
 func TestResultsAreCopies(t *testing.T) {
-	mine := tool.Result{Content: []tool.Block{{Text: "a"}, {Image: &tool.Image{MediaType: "x", Data: []byte("img")}}}}
-	p := &tool.Pipeline{Reviewers: []tool.Reviewer{func(ctx, *tool.Invocation, tool.Result) (tool.Review, error) {
-		mine.Content[0].Text, mine.Content[1].Image.Data[0] = "changed", 'X'
-		return tool.Review{}, nil
-	}}}
-	results, err := p.Run(t.Context(), registry(t, define(t, tool.Spec[struct{}, tool.Result]{Name: "t", Body: func(ctx, struct{}) (tool.Result, error) { return mine, nil }})), named("t"))
-	require.NoError(t, err)
-	assert.Equal(t, "a", results[0].Content[0].Text)
-	assert.Equal(t, "img", string(results[0].Content[1].Image.Data))
+	text, image := tool.Block{Text: "a"}, tool.Block{Image: &tool.Image{MediaType: "x", Data: []byte("1")}}
+	raw := json.RawMessage(`[1]`)
+	own := []json.RawMessage{bytes.Clone(raw), bytes.Clone(raw), bytes.Clone(raw), bytes.Clone(raw)}
+	mine := tool.Result{Content: []tool.Block{text, image, {JSON: own[0]}}, Value: own[1], Meta: own[2],
+		Contexts: []tool.Context{{Content: []tool.Block{{JSON: own[3]}}}}}
+	for _, reviewed := range []bool{false, true} {
+		review := tool.Review{Value: bytes.Clone(raw), Content: []tool.Block{{JSON: bytes.Clone(raw)}}}
+		p := &tool.Pipeline{Reviewers: []tool.Reviewer{func(ctx, *tool.Invocation, tool.Result) (tool.Review, error) {
+			mine.Content[0].Text, image.Image.Data[0] = "changed", 'X'
+			for _, o := range own {
+				o[1] = '2'
+			}
+			if reviewed {
+				return review, nil
+			}
+			return tool.Review{}, nil
+		}}}
+		s := tool.Spec[struct{}, tool.Result]{Name: "t", Body: func(ctx, struct{}) (tool.Result, error) { return mine, nil },
+			Finalize: func(ctx, *tool.Invocation, tool.Result) ([]tool.Block, error) {
+				review.Value[1], review.Content[0].JSON[1] = '2', '2'
+				return nil, nil
+			}}
+		mine.Content[0].Text, image.Image.Data[0] = "a", '1'
+		for _, o := range own {
+			o[1] = '1'
+		}
+		results, err := p.Run(t.Context(), registry(t, define(t, s)), named("t"))
+		require.NoError(t, err)
+		got, err := json.Marshal(results[0])
+		require.NoError(t, err)
+		if reviewed {
+			assert.JSONEq(t, `{"content":[{"json":[1]}],"value":[1]}`, string(got))
+		} else {
+			assert.JSONEq(t, `{"content":[{"text":"a"},{"image":{"mediaType":"x","data":"MQ=="}},{"json":[1]}],"value":[1],"meta":[1],
+				"contexts":[{"source":"t","content":[{"json":[1]}]}]}`, string(got))
+		}
+	}
 }

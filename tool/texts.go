@@ -24,7 +24,20 @@ func coded(c Code, format string, args ...any) Result {
 func failed(err error) Result {
 	r := Text(strings.ToValidUTF8(fmt.Sprint(err), "\uFFFD"))
 	r.IsError = true
+	r.ErrorName = errorName(err)
 	return r
+}
+
+// errorName is the type of an error, as the package that has made it calls it: of the first around which there is none
+// that only adds words. An error of words alone has no name.
+func errorName(err error) string {
+	for ; err != nil; err = errors.Unwrap(err) {
+		name := strings.TrimLeft(fmt.Sprintf("%T", err), "*")
+		if pkg, _, _ := strings.Cut(name, "."); pkg != "errors" && pkg != "fmt" {
+			return name
+		}
+	}
+	return ""
 }
 
 func unknownTool(t Tools, c Call, hint string) Result {
@@ -78,6 +91,11 @@ func lateStart(name string, late *TimeoutError) Result {
 
 func unclaimed(name string, cause error) Result {
 	return coded(Denied, "%s was not run: its claims were refused (%s). Nothing was done.", named(name), reason(cause))
+}
+
+func moved(name string, claim fmt.Stringer) Result {
+	return coded(Denied, "%s was not run: what its arguments name has changed while it waited (it would now use %v, which it has not claimed). Nothing was done. "+
+		"Call it again.", named(name), claim)
 }
 
 func denied(name, why string) Result {

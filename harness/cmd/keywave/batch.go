@@ -85,44 +85,45 @@ func (b *batch) openTools(dir string, more ...*tool.Definition) (func(), error) 
 // read returns the input at path and what to call it. It gives up when ctx is done: a signal must not wait for somebody
 // to type.
 func read(ctx context.Context, stdin io.Reader, path string) (data []byte, source string, err error) {
+	in, source := input(ctx, stdin, path)
+	defer in.Close()
+	data, err = io.ReadAll(io.LimitReader(in, mostInput+1))
+	switch named := (*fs.PathError)(nil); {
+	case errors.As(err, &named) || ctx.Err() != nil && err != nil:
+		return nil, source, err // it names the file already
+	case err != nil:
+		return nil, source, fmt.Errorf("%s: %w", source, err)
+	case len(data) > mostInput:
+		return nil, source, fmt.Errorf("%s: larger than %d MiB, which no turn of a model is", source, mostInput>>20)
+	}
+	return data, source, nil
+}
+
+// input opens the input at path, and says what to call it. Reading it ends with the cause when ctx is done, even if that
+// waits for somebody to type or, of a named pipe, for its other end.
+func input(ctx context.Context, stdin io.Reader, path string) (in io.ReadCloser, source string) {
 	source = "standard input"
 	if path != standardInput {
 		source = path
 	}
-	type input struct {
-		data []byte
-		err  error
-	}
-	got := make(chan input, 1)
+	out, end := io.Pipe()
+	stop := context.AfterFunc(ctx, func() { end.CloseWithError(context.Cause(ctx)) })
 	go func() {
+		defer stop()
 		in := stdin
 		if path != standardInput {
-			file, err := os.Open(path) // of a named pipe, that waits for its other end
+			file, err := os.Open(path)
 			if err != nil {
-				got <- input{err: err}
+				end.CloseWithError(err)
 				return
 			}
 			defer file.Close()
 			in = file
 		}
-		data, err := io.ReadAll(io.LimitReader(in, mostInput+1))
-		got <- input{data, err}
+		_, err := io.CopyBuffer(end, in, make([]byte, 64<<10))
+		end.CloseWithError(err)
 	}()
-	select {
-	case <-ctx.Done():
-		return nil, source, context.Cause(ctx)
-	case in := <-got:
-		var named *fs.PathError
-		switch {
-		case errors.As(in.err, &named):
-			return nil, source, in.err // it names the file already
-		case in.err != nil:
-			return nil, source, fmt.Errorf("%s: %w", source, in.err)
-		case len(in.data) > mostInput:
-			return nil, source, fmt.Errorf("%s: larger than %d MiB, which no turn of a model is", source, mostInput>>20)
-		}
-		return in.data, source, nil
-	}
+	return out, source
 }
 
 // none says that there are no calls.

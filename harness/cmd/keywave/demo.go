@@ -31,7 +31,8 @@ The serial run is the reference. Every other admission that promises to end like
 tree and one of all results; a difference, or an admission other than serial that never runs two calls at once, ends the
 demo with exit code 1.
 
-In the end two agents edit the same files at once, in opposite orders, over one Domain. An edit that got lost ends it so, too.`
+Then two agents edit the same files at once, in opposite orders, over one Domain, and an agent keeps a log of a session, which is
+cut off as a kill -9 would leave it, and resumed. An edit that got lost, or a call that is left without a result, ends it so, too.`
 }
 
 // What each admission does, in a few words.
@@ -90,6 +91,7 @@ type demo struct {
 	temp     string
 	acts     []act
 	duet     *duet
+	encore   *encore
 	path     time.Duration // the critical one: the delays on it, without the tools' own work
 }
 
@@ -130,7 +132,11 @@ func (d *demo) play(ctx context.Context) error {
 	}
 	d.showResults()
 	d.compare()
-	return nil
+	err := d.runEncore(ctx)
+	if errors.Is(err, errInterrupted) {
+		d.say("interrupted")
+	}
+	return err
 }
 
 // copy makes a copy of the tree.
@@ -366,6 +372,9 @@ func (d *demo) verdict() error {
 	if d.duet != nil {
 		faults = append(faults, d.duet.faults...)
 	}
+	if d.encore != nil {
+		faults = append(faults, d.encore.faults...)
+	}
 	d.say("")
 	if faults != nil {
 		for _, f := range faults {
@@ -381,6 +390,9 @@ func (d *demo) verdict() error {
 	}
 	if d.duet != nil {
 		d.para(d.good, "%s", d.duet)
+	}
+	if d.encore != nil {
+		d.para(d.good, "%s", d.encore)
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ type bar struct {
 	settle time.Duration // its body returned, or it was skipped
 	commit time.Duration // its result took its place in the model's order
 	note   string        // shown behind the bar
+	block  rune          // what it runs as; 0: a full block
 }
 
 // gantt draws bars as text of at most width cells: dots while a call waits, a block while it runs, a thin line while
@@ -39,13 +40,17 @@ func gantt(width int, bars []bar, total time.Duration) string {
 				line[c] = with
 			}
 		}
+		block := r.block
+		if block == 0 {
+			block = '█'
+		}
 		if r.start < 0 {
 			fill(at(r.from), at(r.settle), '·')
 		} else {
 			first := min(at(r.start), chart-1)
 			fill(at(r.from), first, '·')
 			fill(at(r.settle), at(r.commit), '─')
-			fill(first, max(first+1, at(r.settle)), '█')
+			fill(first, max(first+1, at(r.settle)), block)
 		}
 		b.WriteString(strings.TrimRight(pad(r.label, names)+"  "+string(line)+"  "+clip(r.note, notes), " "))
 		b.WriteByte('\n')

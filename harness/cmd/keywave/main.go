@@ -15,13 +15,14 @@ import (
 	"golang.org/x/term"
 
 	"github.com/keywave-go/keywave/exec"
+	"github.com/keywave-go/keywave/harness"
 	"github.com/keywave-go/keywave/tool"
 )
 
 // What the process ends with.
 const (
 	exitDone        = 0
-	exitFailed      = 1   // a call failed, or the demo found a difference
+	exitFailed      = 1   // a call failed, an agent met a limit, or the demo found a difference
 	exitUsage       = 2   // bad usage or input, or the output could not be written
 	exitInterrupted = 130 // ctrl-C, SIGTERM, or SIGHUP of a terminal that was closed
 )
@@ -75,6 +76,8 @@ func file(f *os.File) stream {
 type commandLine struct {
 	Plan    planCommand    `cmd:"" help:"Show which calls of a batch may run at the same time, and why. Runs none of them."`
 	Run     runCommand     `cmd:"" help:"Run a batch with the file tools in a directory, or several at once as agents."`
+	Agent   agentCommand   `cmd:"" help:"Lead an agent, whose model follows a script, over the file tools in a directory, with a log."`
+	Log     logCommand     `cmd:"" help:"Show the log of a session: what was said, the calls, and what became of them."`
 	Tools   toolsCommand   `cmd:"" help:"List the file tools and their arguments."`
 	Demo    demoCommand    `cmd:"" help:"Run one realistic turn of a model in five ways, and prove that they agree."`
 	Version versionCommand `cmd:"" help:"Print the version and leave."`
@@ -148,7 +151,7 @@ func command(ctx context.Context, args []string, h host) (err error) {
 	var line commandLine
 	parser, err := kong.New(&line,
 		kong.Name("keywave"), kong.Description(about),
-		kong.Vars{"batch": batchHelp, "limit": strconv.Itoa(exec.DefaultLimit), "version": version()},
+		kong.Vars{"batch": batchHelp, "limit": strconv.Itoa(exec.DefaultLimit), "agentlimit": strconv.Itoa(harness.DefaultLimit), "version": version()},
 		kong.ConfigureHelp(kong.HelpOptions{NoExpandSubcommands: true, WrapUpperBound: 100}),
 		kong.Writers(h.stdout, h.stderr),
 		kong.Exit(func(int) { panic(helpShown{}) }),

@@ -24,7 +24,15 @@ import (
 	"github.com/keywave-go/keywave/tool"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// In the environment, this makes the test binary the command.
+const asCommand = "KEYWAVE_AS_COMMAND"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asCommand) != "" {
+		main()
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // output is a buffer that may be read while the command still writes.
 type output struct {
@@ -120,6 +128,8 @@ func TestExitCodes(t *testing.T) {
 		"help of plan":        {"", []string{"plan", "--help"}, 0, `"keywave tools"`},
 		"version":             {"", []string{"version"}, 0, "keywave "},
 		"version as a flag":   {"", []string{"--version"}, 0, "keywave "},
+		"help of agent":       {"", []string{"agent", "--help"}, 0, "INTERRUPTED"},
+		"help of log":         {"", []string{"log", "--help"}, 0, "--follow ends with exit code 2"},
 		"tools":               {"", []string{"tools"}, 0, "make_directory"},
 		"done":                {ok, []string{"run", "-", "--dir", dir}, 0, "hello"},
 		"planned":             {ok, []string{"plan", "-", "--dir", dir}, 0, "1 call in 1 wave"},

@@ -84,6 +84,16 @@ func TestReadmeSnippetsAreExamples(t *testing.T) {
 	}
 }
 
+// TestAnAgentIsShort holds the README to what it says of the example of a whole agent.
+func TestAnAgentIsShort(t *testing.T) {
+	source, err := os.ReadFile(filepath.Join(top, "harness/agent_example_test.go"))
+	require.NoError(t, err)
+	agent := regexp.MustCompile(`(?ms)^func ExampleAgent\(\) \{\n(.*?)^\}$`).FindSubmatch(source)
+	require.NotNil(t, agent)
+	assert.Less(t, strings.Count(string(agent[1]), "\n"), 60)
+	assert.Contains(t, readme(t), "a whole agent in 60 lines")
+}
+
 // TestReadmeLinksExist holds the README to the tree.
 func TestReadmeLinksExist(t *testing.T) {
 	links := regexp.MustCompile(`\]\(([^)#:]+)\)`).FindAllStringSubmatch(readme(t), -1)

@@ -113,12 +113,12 @@ func TestTable(t *testing.T) {
 func TestGantt(t *testing.T) {
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 	bars := []bar{
-		{"1 read 漢字かな文字.go", 0, 0, ms(50), ms(50), "50 ms"},
-		{"2 edit a", 0, ms(50), ms(90), ms(90), "40 ms"},
-		{"3 grep a very long pattern that does not fit", 0, 0, ms(20), ms(90), "20 ms"},
-		{"4 touch", 0, ms(90), ms(90) + 1, ms(90) + 1, "0 µs"},
-		{"5 skipped", 0, -1, ms(90) + 1, ms(90) + 1, "not run"},
-		{"6 late", ms(95), ms(100), ms(100), ms(100), "failed"},
+		{"1 read 漢字かな文字.go", 0, 0, ms(50), ms(50), "50 ms", 0},
+		{"2 edit a", 0, ms(50), ms(90), ms(90), "40 ms", 0},
+		{"3 grep a very long pattern that does not fit", 0, 0, ms(20), ms(90), "20 ms", 0},
+		{"4 touch", 0, ms(90), ms(90) + 1, ms(90) + 1, "0 µs", 0},
+		{"5 skipped", 0, -1, ms(90) + 1, ms(90) + 1, "not run", 0},
+		{"6 late", ms(95), ms(100), ms(100), ms(100), "failed", 0},
 	}
 	golden(t, "gantt-80.txt", gantt(80, bars, ms(100)))
 	golden(t, "gantt-40.txt", gantt(40, bars, ms(100)))
@@ -139,7 +139,7 @@ func TestGanttFitsAndShowsEveryRun(t *testing.T) {
 					times[i] = max(times[i], times[i-1])
 				}
 			}
-			return bar{clean(rapid.String().Draw(t, "label")), times[0], times[1], times[2], times[3], short(times[2] - times[1])}
+			return bar{clean(rapid.String().Draw(t, "label")), times[0], times[1], times[2], times[3], short(times[2] - times[1]), 0}
 		})).Draw(t, "bars")
 		lines := strings.Split(gantt(width, bars, total), "\n")
 		for i := range bars {

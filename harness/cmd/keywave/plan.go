@@ -294,8 +294,7 @@ func count(n int, what string) string {
 	return strconv.Itoa(n) + " " + what
 }
 
-// writeJSON writes one document. The encoder leaves some characters as they are that a terminal could act on; inside
-// the strings of JSON, and they are nowhere else, they can be spelt as escapes.
+// writeJSON writes one document.
 func writeJSON(w stream, v any) error {
 	var text strings.Builder
 	enc := json.NewEncoder(&text)
@@ -304,8 +303,18 @@ func writeJSON(w stream, v any) error {
 	if err := enc.Encode(v); err != nil {
 		return err
 	}
+	fmt.Fprint(w, escaped(text.String()))
+	return nil
+}
+
+// escaped is JSON without the characters that a terminal could act on: inside its strings, and they are nowhere else,
+// they can be spelt as escapes.
+func escaped(text string) string {
+	if !strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && r != '\uFFFD' && unprintable(r) }) {
+		return text
+	}
 	var b strings.Builder
-	for _, r := range text.String() {
+	for _, r := range text {
 		switch {
 		case r == '\n' || !unprintable(r) || r == '\uFFFD':
 			b.WriteRune(r)
@@ -316,6 +325,5 @@ func writeJSON(w stream, v any) error {
 			fmt.Fprintf(&b, `\u%04x`, r)
 		}
 	}
-	fmt.Fprint(w, b.String())
-	return nil
+	return b.String()
 }

@@ -169,27 +169,56 @@ func (done performance) text(width, most int, p painter) string {
 
 // tally counts results by what happened, for people.
 func tally(results []tool.Result) string {
-	words := []string{"done", "failed", "refused", "aborted", "abandoned", "not run"}
-	found := map[string]int{}
+	var e endings
 	for _, r := range results {
-		word := "failed"
-		switch {
-		case !r.IsError:
-			word = "done"
-		case r.Code == tool.Aborted:
-			word = "aborted"
-		case r.Code == tool.Abandoned:
-			word = "abandoned"
-		case r.Code == tool.AbortedBeforeDispatch:
-			word = "not run"
-		case !r.Code.MayHaveRun():
-			word = "refused"
-		}
-		found[word]++
+		e.add(r)
 	}
+	return e.String()
+}
+
+// The words for what becomes of calls.
+var endingWords = []string{"done", "failed", "refused", "interrupted", "aborted", "abandoned", "not run"}
+
+// ending is what became of a call, in a word.
+func ending(r tool.Result) string {
+	switch {
+	case !r.IsError:
+		return "done"
+	case r.Code == tool.Interrupted:
+		return "interrupted"
+	case r.Code == tool.Aborted:
+		return "aborted"
+	case r.Code == tool.Abandoned:
+		return "abandoned"
+	case r.Code == tool.AbortedBeforeDispatch:
+		return "not run"
+	case !r.Code.MayHaveRun():
+		return "refused"
+	}
+	return "failed"
+}
+
+// Endings are how many calls ended in which way.
+type endings map[string]int
+
+func (e *endings) add(r tool.Result) {
+	if *e == nil {
+		*e = endings{}
+	}
+	(*e)[ending(r)]++
+}
+
+func (e endings) sum() (n int) {
+	for _, of := range e {
+		n += of
+	}
+	return n
+}
+
+func (e endings) String() string {
 	var parts []string
-	for _, word := range words {
-		if n := found[word]; n > 0 {
+	for _, word := range endingWords {
+		if n := e[word]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, word))
 		}
 	}

@@ -50,6 +50,9 @@ func cleanLines(s string) []string {
 // unprintable reports whether r may act on the terminal instead of being shown. The two joiners are let through:
 // scripts and emoji need them and they reorder nothing.
 func unprintable(r rune) bool {
+	if ' ' <= r && r < 0x7f {
+		return false
+	}
 	if r == '\u200c' || r == '\u200d' {
 		return false
 	}
