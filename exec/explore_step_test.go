@@ -226,7 +226,7 @@ func (x *walker) admit(w *world, i int, can, must bool) {
 			return
 		}
 	}
-	letters := x.letters[:]
+	letters := x.letters
 	if a.what != unset {
 		letters = []kind{a.what}
 	}
