@@ -230,6 +230,31 @@ func TestC3Values(t *testing.T) {
 	})
 }
 
+// What a reviewer replaces is replaced for a program, too, also if it only says what is to be shown in its place.
+func TestC3Reviewed(t *testing.T) {
+	for _, c := range []struct {
+		review tool.Review
+		want   string
+	}{
+		{tool.Review{}, `{"key":"secret"}`},
+		{tool.Review{Content: tool.Text("withheld").Content}, `"withheld"`},
+		{tool.Review{Content: []tool.Block{}}, `""`},
+		{tool.Review{Content: tool.Text("withheld").Content, Value: json.RawMessage(`{"key":"public"}`)}, `{"key":"public"}`},
+	} {
+		h := newHost(t, func(w *world) codemode.Outcome {
+			assert.JSONEq(t, c.want, w.call("look", in{}).await())
+			return returns("done")
+		}, registry(t, define(t, tool.Spec[in, in]{Name: "look", Body: func(ctx, in) (in, error) { return in{Key: "secret"}, nil }})))
+		h.pipeline.Reviewers = []tool.Reviewer{func(_ ctx, i *tool.Invocation, _ tool.Result) (tool.Review, error) {
+			if i.Parent == nil {
+				return tool.Review{}, nil
+			}
+			return c.review, nil
+		}}
+		assert.Equal(t, "done", h.run().Text())
+	}
+}
+
 // The budget is for what a model is shown; a program gets all of it. Neither is the whole of it spilled.
 func TestC3NoBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -534,6 +534,27 @@ func TestC4AfterOneWasGivenUp(t *testing.T) {
 	})
 }
 
+// Calls that are refused because one was given up are not in flight: a program is told of each why, however many.
+func TestC5AfterOneWasGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stuck := define(t, tool.Spec[in, string]{Name: "stuck", Timeout: time.Second, Body: func(ctx, in) (string, error) {
+			<-time.After(time.Minute)
+			return "late", nil
+		}})
+		h := newHost(t, func(w *world) codemode.Outcome {
+			_, err := w.call("stuck", in{}).try()
+			assert.ErrorContains(t, err, "did not stop in time")
+			for range 50 {
+				_, err = w.call("stuck", in{Key: strings.Repeat("x", 500)}).try()
+				assert.ErrorContains(t, err, "it was not called")
+			}
+			return returns("done")
+		}, registry(t, stuck), codemode.Drain(time.Second), codemode.Limit(codemode.Limits{InFlight: 2000}))
+		assert.Equal(t, "done", h.run().Text())
+		<-time.After(time.Hour)
+	})
+}
+
 // Any number of programs run at once.
 func TestManyPrograms(t *testing.T) {
 	j := newJournal()

@@ -14,12 +14,16 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/keywave-go/keywave/codemode"
+	"github.com/keywave-go/keywave/codemode/js"
 	"github.com/keywave-go/keywave/harness"
 	"github.com/keywave-go/keywave/plan"
 	"github.com/keywave-go/keywave/tool"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	js.Worker()
+	goleak.VerifyTestMain(m)
+}
 
 type ctx = context.Context
 

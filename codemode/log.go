@@ -54,6 +54,15 @@ func (l *logLane) wait() {
 }
 
 func (l *logLane) work() {
+	var e tool.Event
+	writing := false
+	defer func() {
+		if writing { // a record ended the goroutine: another one goes on, or nobody would ever be idle
+			l.fail(errors.New("recording it ended its goroutine (runtime.Goexit)"))
+			l.done(e)
+			go l.work()
+		}
+	}()
 	for {
 		l.mu.Lock()
 		if len(l.events) == 0 {
@@ -65,19 +74,31 @@ func (l *logLane) work() {
 			l.mu.Unlock()
 			return
 		}
-		e := l.events[0]
+		e = l.events[0]
 		l.events[0] = tool.Event{} // which may be large, and is not to be kept
 		l.events = l.events[1:]
 		l.mu.Unlock()
 		if !l.broken { // else a log would have ends without starts
-			if err := l.write(e); err != nil {
-				l.broken = true
-				l.failed(err)
+			writing = true
+			err := l.write(e)
+			writing = false
+			if err != nil {
+				l.fail(err)
 			}
 		}
-		if e.Stage == tool.Committed {
-			<-l.room
-		}
+		l.done(e)
+	}
+}
+
+func (l *logLane) fail(err error) {
+	l.broken = true
+	l.failed(err)
+}
+
+// done makes room for another end.
+func (l *logLane) done(e tool.Event) {
+	if e.Stage == tool.Committed {
+		<-l.room
 	}
 }
 

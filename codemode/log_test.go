@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keywave-go/keywave/codemode"
+	"github.com/keywave-go/keywave/exec"
 	"github.com/keywave-go/keywave/harness"
 	"github.com/keywave-go/keywave/tool"
 )
@@ -185,6 +186,37 @@ func TestC4LogFails(t *testing.T) {
 		assert.Less(t, len(j.all()), 10)
 		assert.Equal(t, []string{"start c1:code:1 read"}, h.nested())
 	})
+}
+
+// A record that ends the goroutine, as one of a test does that fails, is one that fails, and nobody waits for ever.
+func TestC4LogEndsItsGoroutine(t *testing.T) {
+	for _, stage := range []tool.Stage{tool.Started, tool.Committed} {
+		synctest.Test(t, func(t *testing.T) {
+			j := newJournal()
+			v, err := codemode.New(script(func(w *world) codemode.Outcome {
+				for i := range 100 {
+					w.call("read", in{Key: fmt.Sprint(i), Ms: 1}).await()
+				}
+				return returns("done")
+			}), j.tools(t), codemode.MaxParallelSubCalls(1))
+			require.NoError(t, err)
+			job := tool.NewJob(v, program("c1"))
+			job.Record = func(_ ctx, e tool.Event) error {
+				if e.Parent != nil && e.Stage == stage {
+					runtime.Goexit()
+				}
+				return nil
+			}
+			lane, err := exec.NewLane(t.Context())
+			require.NoError(t, err)
+			_, err = tool.Submit(lane, job)
+			require.NoError(t, err)
+			lane.Close()
+			require.NoError(t, lane.Wait())
+			assert.Contains(t, job.Result.Text(), "recorded: recording it ended its goroutine (runtime.Goexit)")
+			assert.Less(t, len(j.all()), 10)
+		})
+	}
 }
 
 // A program of a host without a session leaves no log, and needs none.

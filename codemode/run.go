@@ -149,11 +149,17 @@ func (r *run) submit(name string, arguments json.RawMessage, settle func(json.Ra
 		}
 		_, err = tool.Submit(r.lane, c)
 	}
+	if err == nil {
+		return
+	}
+	r.mu.Lock()
+	r.inFlight -= len(arguments)
+	r.mu.Unlock()
 	var gaveUp *exec.AbandonedError
 	switch {
 	case errors.As(err, &gaveUp):
 		settle(nil, "it was not called: nothing is, once a call of the program was given up because it did not stop in time")
-	case err != nil: // the program is over, and does not know it yet
+	default: // the program is over, and does not know it yet
 		settle(nil, errEnded.Error())
 	}
 }

@@ -19,14 +19,13 @@ func Declarations(defs []tool.Definition) string {
 	var b strings.Builder
 	b.WriteString("declare const tools: {\n")
 	for _, d := range defs {
-		in := types{root: parse(d.Parameters)}
+		in, out := typesOf(d.Parameters), typesOf(d.Output)
 		comment(&b, "  ", d.Description)
 		optional := "?"
 		if s, _ := in.root.(map[string]any); len(stringsOf(s["required"])) > 0 {
 			optional = ""
 		}
 		fmt.Fprintf(&b, "  %s(args%s: %s): Promise<", key(d.Name), optional, in.of(in.root, "  ", 0))
-		out := types{root: parse(d.Output)}
 		fmt.Fprintf(&b, "%s>;\n", out.of(out.root, "  ", 0))
 	}
 	b.WriteString("};")
@@ -47,6 +46,7 @@ func parse(schema json.RawMessage) (v any) {
 type types struct {
 	root any
 	made int      // types so far
+	room int      // bytes of names, literals and comments that there may still be
 	refs []string // that are being resolved: one of them again is a type without an end
 }
 
@@ -54,12 +54,20 @@ type types struct {
 const (
 	maxTypes    = 1000
 	maxTypeDeep = 24
+	minTypeRoom = 64 << 10
 )
+
+func typesOf(schema json.RawMessage) *types {
+	return &types{root: parse(schema), room: minTypeRoom + 4*len(schema)} // each text of it once, however it is quoted
+}
+
+// takes notes that something of n bytes is shown.
+func (t *types) takes(n int) { t.room -= n }
 
 // of is the type that a schema describes, for a line that is indented.
 func (t *types) of(schema any, indent string, depth int) string {
 	s, _ := schema.(map[string]any)
-	if t.made++; s == nil || t.made > maxTypes || depth > maxTypeDeep {
+	if t.made++; s == nil || t.made > maxTypes || depth > maxTypeDeep || t.room < 0 {
 		return "unknown"
 	}
 	again := func(schema any) string { return t.of(schema, indent, depth+1) }
@@ -68,27 +76,28 @@ func (t *types) of(schema any, indent string, depth int) string {
 		if ref == "#" || slices.Contains(t.refs, ref) {
 			return "unknown"
 		}
+		t.takes(len(ref))
 		t.refs = append(t.refs, ref)
 		defer func() { t.refs = t.refs[:len(t.refs)-1] }()
 		return again(t.resolve(ref))
 	}
 	if value, ok := s["const"]; ok {
-		return literal(value)
+		return t.literal(value)
 	}
 	if s["properties"] == nil { // else what is in these words only says which of the properties go together
 		switch {
 		case s["enum"] != nil:
-			return union(list("enum"), literal)
+			return t.union(list("enum"), t.literal)
 		case s["anyOf"] != nil:
-			return union(list("anyOf"), again)
+			return t.union(list("anyOf"), again)
 		case s["oneOf"] != nil:
-			return union(list("oneOf"), again)
+			return t.union(list("oneOf"), again)
 		case s["allOf"] != nil:
 			return intersection(list("allOf"), again)
 		}
 	}
 	if kinds, ok := s["type"].([]any); ok {
-		return union(kinds, func(kind any) string { return t.kind(kind, s, indent, depth) })
+		return t.union(kinds, func(kind any) string { return t.kind(kind, s, indent, depth) })
 	}
 	return t.kind(s["type"], s, indent, depth)
 }
@@ -128,7 +137,11 @@ func (t *types) kind(kind any, s map[string]any, indent string, depth int) strin
 // object is the type of an object: its properties by their names, and then the others that it may have.
 func (t *types) object(s map[string]any, indent string, depth int) string {
 	properties, _ := s["properties"].(map[string]any)
-	required := stringsOf(s["required"])
+	required := map[string]bool{}
+	for _, name := range stringsOf(s["required"]) {
+		t.takes(len(name))
+		required[name] = true
+	}
 	rest := "" // the type of what has no name here
 	switch more := s["additionalProperties"].(type) {
 	case nil:
@@ -155,9 +168,13 @@ func (t *types) object(s map[string]any, indent string, depth int) string {
 	inner := indent + "  "
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
 		p, _ := properties[name].(map[string]any)
-		comment(&b, inner, described(p))
+		if note := described(p); t.room >= 0 {
+			t.takes(len(note))
+			comment(&b, inner, note)
+		}
+		t.takes(len(name))
 		optional := "?"
-		if slices.Contains(required, name) {
+		if required[name] {
 			optional = ""
 		}
 		fmt.Fprintf(&b, "%s%s%s: %s;\n", inner, key(name), optional, t.of(properties[name], inner, depth+1))
@@ -178,17 +195,23 @@ func (t *types) resolve(ref string) any {
 	at := t.root
 	for part := range strings.SplitSeq(strings.TrimPrefix(path, "/"), "/") {
 		m, _ := at.(map[string]any)
-		at = m[strings.NewReplacer("~1", "/", "~0", "~").Replace(part)]
+		at = m[pointed.Replace(part)]
 	}
 	return at
 }
 
-func union(of []any, one func(any) string) string {
+var pointed = strings.NewReplacer("~1", "/", "~0", "~") // a part of a JSON pointer
+
+func (t *types) union(of []any, one func(any) string) string {
 	var parts []string
+	seen := map[string]bool{}
 	for _, v := range of {
-		if p := one(v); p == "unknown" {
-			return p // it takes in all others
-		} else if !slices.Contains(parts, p) {
+		p := one(v)
+		if p == "unknown" || t.room < 0 {
+			return "unknown" // it takes in all others
+		}
+		if !seen[p] {
+			seen[p] = true
 			parts = append(parts, p)
 		}
 	}
@@ -228,11 +251,14 @@ func grouped(t string) string {
 }
 
 // literal is the type of one value.
-func literal(v any) string {
+func (t *types) literal(v any) string {
 	switch v := v.(type) {
 	case string:
-		return string(quote(v))
+		text := string(quote(v))
+		t.takes(len(text))
+		return text
 	case json.Number:
+		t.takes(len(v))
 		return v.String()
 	case bool:
 		return fmt.Sprint(v)

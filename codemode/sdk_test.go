@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -110,6 +111,40 @@ func TestOddSchemas(t *testing.T) {
 		assert.Less(t, len(text), 200_000)
 	}
 	assert.Equal(t, "declare const tools: {\n};", codemode.Declarations(nil))
+}
+
+// However a schema refers to its parts, what is shown of it is no longer than a multiple of it; and what is long because
+// the schema is, is there.
+func TestDeclarationsAreLinear(t *testing.T) {
+	long := strings.Repeat("x", 100_000)
+	often := map[string]any{}
+	for i := range 900 {
+		often[fmt.Sprint("p", i)] = map[string]any{"$ref": "#/$defs/part"}
+	}
+	object := func(properties map[string]any) map[string]any {
+		return map[string]any{"type": "object", "properties": properties}
+	}
+	wide, names := map[string]any{}, []string{}
+	for i := range 20_000 {
+		names = append(names, fmt.Sprintf("value-%07d", i))
+		wide[names[i]] = map[string]any{}
+	}
+	for what, part := range map[string]map[string]any{
+		"const": {"const": long}, "enum": {"enum": []string{long, "b"}}, "name": object(map[string]any{long: map[string]any{}}),
+		"description": object(map[string]any{"a": map[string]any{"description": long}}), "required": {"type": "object", "required": names},
+		"kinds": {"type": strings.Split(strings.Repeat("object ", 900), " "), "properties": wide},
+	} {
+		schema := object(often)
+		schema["$defs"] = map[string]any{"part": part}
+		raw, err := json.Marshal(schema)
+		require.NoError(t, err)
+		assert.Less(t, len(codemode.Declarations([]tool.Definition{declared("t", "", string(raw), "")})), 6*len(raw)+200_000, what)
+	}
+	for _, schema := range []map[string]any{{"enum": names}, {"type": "object", "properties": wide, "required": names}} {
+		raw, err := json.Marshal(schema)
+		require.NoError(t, err)
+		assert.Contains(t, codemode.Declarations([]tool.Definition{declared("t", "", string(raw), "")}), `"value-0019999"`)
+	}
 }
 
 // The same tools give the same bytes.

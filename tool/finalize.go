@@ -68,6 +68,9 @@ func (j *Job) review(ctx context.Context) {
 			}
 		}
 		if v.Content != nil {
+			if j.Parent != nil && len(v.Value) == 0 { // else the program would get what the reviewer has replaced
+				r.Value = nil
+			}
 			r.Content = append(r.Content[:notice:notice], v.Content...)
 		}
 		r.Contexts = append(r.Contexts[:len(r.Contexts):len(r.Contexts)], v.Contexts...)

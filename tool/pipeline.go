@@ -99,7 +99,10 @@ type Review struct {
 	// Value, if there is one, replaces that of a success. It must be what the tool declares, and is rendered anew.
 	Value json.RawMessage
 
-	Content  []Block   // if not nil, it replaces what the model is shown
+	// Content, if not nil, replaces what the model is shown. What a program gets of a call that it made is the value: of
+	// such a call Content replaces that, too, unless there is a Value.
+	Content []Block
+
 	Contexts []Context // are added to those of the result
 }
 
