@@ -33,8 +33,7 @@ type outside struct {
 	now    func() time.Time
 	random func() float64
 
-	// next waits for an answer to a call, at most until then if that is not zero, and until the program is stopped. An
-	// answer that is there is returned at any time.
+	// next waits for an answer to a call, at most until then if that is not zero, and until the program is stopped.
 	next func(until time.Time) (answer, bool)
 }
 
@@ -104,11 +103,11 @@ func (p *program) start() (over bool, o codemode.Outcome) {
 	m := p.vm
 	p.watch.enter()
 	defer p.watch.leave()
-	m.limitMemory(p.Limits.Memory)
-	code, pos, err := compile(m, p.Source, p.Limits.Source)
+	f, pos, err := compile(m, p.Source, p.Limits.Source)
 	if err != nil {
 		return true, failed(codemode.Exception, "%s", err)
 	}
+	defer m.free(f)
 	p.pos = pos
 	m.evalOff()
 	if p.Tools == nil {
@@ -117,18 +116,12 @@ func (p *program) start() (over bool, o codemode.Outcome) {
 	options, _ := json.Marshal(map[string]any{
 		"tools": p.Tools, "now": p.Now, "payload": p.Limits.Payload, "value": p.Limits.Value, "logs": p.Limits.Logs,
 	})
-	m.limitStack(p.Limits.Stack)
+	m.limit(p.Limits.Memory, p.Limits.Stack)
 	r, thrown := m.invoke(fnOpen, m.parse(string(options)))
 	if thrown {
-		m.free(code)
 		return true, p.failure(r)
 	}
 	m.free(r)
-	f, thrown := m.evaluate(code)
-	defer m.free(f)
-	if thrown || !m.isFunction(f) {
-		return true, p.failure(m.dup(f))
-	}
 	promise, thrown := m.call(f)
 	if thrown || m.why() != running {
 		m.free(promise)
@@ -174,8 +167,11 @@ func (p *program) wait() bool {
 	var until time.Time
 	if len(p.timers) > 0 {
 		until = p.timers[0].at
+		if !until.After(time.Now()) {
+			p.fire()
+			return p.vm.why() == running
+		}
 	}
-	// An answer that is there goes before a timer that is due: there may always be one.
 	a, ok := p.out.next(until)
 	switch {
 	case p.vm.why() != running:
@@ -301,7 +297,7 @@ func (p *program) host(op int, args []value) value {
 func (p *program) finish() codemode.Outcome {
 	m := p.vm
 	v := m.outcome(m.main)
-	m.limitStack(max(p.Limits.Stack, defaults.Stack)) // the prelude's own walk needs some
+	m.limit(p.Limits.Memory, max(p.Limits.Stack, defaults.Stack)) // the prelude's own walk needs some
 	r, thrown := m.invoke(fnFinish, v)
 	defer m.free(r)
 	if thrown {
