@@ -27,7 +27,7 @@ type Session struct {
 
 	lock   chan struct{} // held for an append; a channel, because a store may take its time
 	fold   fold
-	said   *Conversation // nil: nobody has asked
+	said   *conversation // nil: nobody has asked
 	closed bool
 }
 
@@ -170,7 +170,7 @@ func (s *Session) write(d Durability, events []Event, unless func(*fold) error) 
 	s.sync.wrote(events[len(events)-1].Seq, d) // under the lock: a Close behind it knows what is to be synced
 	if s.said != nil {
 		for _, e := range events {
-			if s.said.Add(e) != nil {
+			if s.said.add(e) != nil {
 				s.said = nil // whoever asks is told, by reading all of it again
 				break
 			}
@@ -269,16 +269,16 @@ func (s *Session) look(f func(*fold)) {
 	f(&s.fold)
 }
 
-// Messages returns what the model is to be told: see [Conversation]. The first call reads the log; later ones go on
-// from there. The messages are shared, and must not be modified.
+// Messages returns what the function [Messages] makes of the log. The first call reads it; later ones go on from there.
+// The messages are shared, and must not be modified.
 func (s *Session) Messages() ([]Message, error) {
 	s.lock <- struct{}{}
 	defer func() { <-s.lock }()
 	if s.said == nil {
-		said := new(Conversation)
+		said := new(conversation)
 		for e, err := range s.store.Events() {
 			if err == nil {
-				err = said.Add(e)
+				err = said.take(e)
 			}
 			if err != nil {
 				return nil, err
@@ -286,7 +286,7 @@ func (s *Session) Messages() ([]Message, error) {
 		}
 		s.said = said
 	}
-	return s.said.Messages(), nil
+	return s.said.soFar(), nil
 }
 
 // Events reads the log from the beginning to the last event that was appended before it was called. It can be read
