@@ -31,6 +31,24 @@ type Session struct {
 	closed bool
 }
 
+// ErrOrder is the error that [Session.Append] wraps when an event must not follow those that are there: it would leave
+// a log that says what cannot be, such as a result without a call, two results of one call, or results out of the
+// model's order.
+var ErrOrder = errors.New("event is out of order")
+
+func outOf(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrOrder, fmt.Sprintf(format, args...))
+}
+
+// ErrClosed is what a [Session] returns after its Close.
+var ErrClosed = errors.New("session is closed")
+
+// ErrBroken is the error that everything wraps after the first sync of a [Session] that failed, a store that panicked,
+// or an append that failed and could not be taken back. What has been appended may not last, and nobody can find out:
+// what a later sync says would be about something else. Close the session, and open its log again: what is there then
+// is what there is.
+var ErrBroken = errors.New("nobody knows what the session log has kept")
+
 // Open opens the session whose log is at path, or begins one there. See [OpenFile] for the lock and for torn ends, and
 // [New] for the rest.
 func Open(path string) (*Session, error) {
@@ -87,7 +105,8 @@ func open(store Store, now func() time.Time) (*Session, error) {
 // After an error nothing of the unit is in the log, and the seqs are given to the next: [ErrPayload], [ErrOrder] and
 // [ErrClosed] say what is wrong with it, and an error of the store, such as a full disk, that it could not take it; the
 // next Append may succeed. Only after an error that wraps [ErrBroken], such as that of a sync that failed, events of the
-// unit may be there, and nothing is appended any more. If the process ends in an Append, a beginning of the unit may be there.
+// unit may be there, and nothing is appended any more. If the process ends in an Append, a beginning of the unit may be
+// there.
 //
 // What an append costs does not depend on how many events there are.
 func (s *Session) Append(d Durability, payloads ...Payload) (first uint64, err error) {

@@ -56,9 +56,9 @@ type Scheduler struct {
 	Domain exec.Domain         // holds the claims of the calls, across all schedulers that share it; nil: none does
 	Shared *semaphore.Weighted // bounds the bodies of all schedulers that share it, at whatever depth; nil: none does
 
-	// Timeline is asked before the calls of each step start for what records them, as [exec.Record] does: how long each
-	// waited, and for what, which the log does not say. It is called beside nothing else, and must be quick. Nil, or a
-	// nil one: nothing does.
+	// Timeline, if not nil, is called before the calls of each step start, and returns where to record how long each of
+	// them waited, and for what, which the log does not say: an [exec.Timeline], in place of what it holds; nil: nowhere. It
+	// is complete when Run returns. It is called by Run, on its goroutine, and must be quick.
 	Timeline func(turn, step int) *exec.Timeline
 
 	mu   sync.Mutex
