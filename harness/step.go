@@ -33,7 +33,7 @@ const (
 // A fast result waits for slow ones before it, in memory. What a call costs beside its body is three records, at the
 // Durability that is chosen: with [SyncAlways] that is three syncs, of which two hold up other calls.
 type Scheduler struct {
-	Session  *Session
+	Session  *Session       // whose calls it runs; there must be one
 	Tools    tool.Tools     // for the model, but for those that only programs may call; nil: there are none
 	Pipeline *tool.Pipeline // around each call; nil: nothing is
 
@@ -56,9 +56,9 @@ type Scheduler struct {
 	Domain exec.Domain         // holds the claims of the calls, across all schedulers that share it; nil: none does
 	Shared *semaphore.Weighted // bounds the bodies of all schedulers that share it, at whatever depth; nil: none does
 
-	// Timeline, if not nil, is called before the calls of each step start, and returns where to record how long each of
-	// them waited, and for what, which the log does not say: an [exec.Timeline], in place of what it holds; nil: nowhere. It
-	// is complete when Run returns. It is called by Run, on its goroutine, and must be quick.
+	// Timeline, if not nil, is called by Run, before the calls of a step start, and says where to record how long each of
+	// them waited, and for what, which the log does not say; nil: nowhere. The [exec.Timeline] begins anew with the step,
+	// and must not be recording another one. It is complete when Run returns.
 	Timeline func(turn, step int) *exec.Timeline
 
 	mu   sync.Mutex
