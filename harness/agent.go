@@ -168,6 +168,7 @@ func (a *Agent) Cancel(cause error, keepInbox bool) {
 }
 
 // WhenIdle returns when the agent does nothing and has no reason to, or ctx is done; then its error is [context.Cause].
+// How the last turn ended, and with which error, is in the [Status].
 func (a *Agent) WhenIdle(ctx context.Context) error {
 	a.mu.Lock()
 	busy, idle := a.busy, a.idle

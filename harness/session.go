@@ -47,7 +47,7 @@ var ErrClosed = errors.New("session is closed")
 // or an append that failed and could not be taken back. What has been appended may not last, and nobody can find out:
 // what a later sync says would be about something else. Close the session, and open its log again: what is there then
 // is what there is.
-var ErrBroken = errors.New("nobody knows what the session log has kept")
+var ErrBroken = errors.New("nobody knows what the session log has kept: close the session, and open its log again")
 
 // Open opens the session whose log is at path, or begins one there. See [OpenFile] for the lock and for torn ends, and
 // [New] for the rest.

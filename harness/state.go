@@ -10,7 +10,7 @@ import (
 	"github.com/keywave-go/keywave/tool"
 )
 
-// A State is where a session stands, as its log says.
+// A State is where a session stands, as its log says. What it points to is shared, and must not be modified.
 type State struct {
 	Seq    uint64  // the highest of all events, which is that of the last; 0: there is none
 	Turn   int     // the last that began; 0: none did

@@ -165,7 +165,7 @@ func (s *Scheduler) take(r *running, lane *exec.Lane) error {
 	defer s.mu.Unlock()
 	if s.step != nil {
 		lane.Close()
-		return errors.Join(fmt.Errorf("turn %d, step %d is still going on", s.step.turn, s.step.number), lane.Wait())
+		return errors.Join(fmt.Errorf("turn %d, step %d is still going on, and a Scheduler runs one step at a time", s.step.turn, s.step.number), lane.Wait())
 	}
 	r.lane, s.step = lane, r
 	return nil

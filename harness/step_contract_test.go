@@ -585,7 +585,7 @@ func TestSchedulerAlone(t *testing.T) {
 		c, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(500*time.Millisecond, func() {
 			_, err := h.Run(t.Context(), m)
-			assert.EqualError(t, err, "turn 1, step 1: turn 1, step 1 is still going on")
+			assert.EqualError(t, err, "turn 1, step 1: turn 1, step 1 is still going on, and a Scheduler runs one step at a time")
 		})
 		time.AfterFunc(2*time.Second, func() { cancel(errStop) })
 		got, err := h.Run(c, m)

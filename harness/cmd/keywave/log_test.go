@@ -301,7 +301,7 @@ func TestLogFollowCutBack(t *testing.T) {
 			<-time.After(time.Second)
 			then(t, path)
 			assert.Equal(t, exitUsage, <-code)
-			assert.Equal(t, "keywave: "+path+": session log: "+says, v.errOut.String())
+			assert.Equal(t, "keywave: "+path+": "+says, v.errOut.String())
 		})
 	}
 }
