@@ -33,7 +33,7 @@ bench-smoke:         ## every benchmark once
 	$(GO) test -run '^$$' -bench . -benchtime 1x -short ./...
 
 bench:               ## the speed contracts
-	$(GO) test -run '^$$' -bench . -benchmem ./plan ./exec
+	$(GO) test -run '^$$' -bench . -benchmem ./plan ./exec ./tool ./harness
 
 mutants:             ## break the code once for each contract; the test named after it must fail
 	@bash .ci/mutants

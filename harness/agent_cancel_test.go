@@ -198,7 +198,8 @@ func (m *matrix) verify(t *testing.T, of []string) {
 }
 
 // TestH3EveryRow has the cancel come at every row of the table, when it is the turn of each of three calls, under every
-// admission, with a call of every kind in each place, whether calls may overlap or not.
+// admission, with a call of every kind in each place, whether calls may overlap or not; with -short in two places of
+// three.
 func TestH3EveryRow(t *testing.T) {
 	for _, a := range admissions {
 		for _, row := range rows {

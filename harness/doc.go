@@ -116,8 +116,10 @@
 //	tail -f log.jsonl | jq -c .data
 //
 // If a writer dies in a write the last line is torn: it has no line feed, or is not a record. Any other line that is
-// not a record is a [*CorruptError] with its number, and the log is not opened. A log whose seqs are out of order,
-// which nothing here writes, is read in the order of its lines, and goes on behind the highest.
+// not a record, and any whose data is not what its type says, is a [*CorruptError] with its number, and no torn end is
+// cut off behind it. A line that is no record keeps the log from being opened; of data, only what says what is open is
+// looked at then, and the rest when somebody reads it. A log whose seqs are out of order, which nothing here writes, is
+// read in the order of its lines, and goes on behind the highest.
 //
 // One session at a time writes to a log: it holds an exclusive advisory lock on the file (flock, or LockFileEx on
 // Windows), which ends with the process. Readers need no lock: [ReadFile] reads what is there, [Follow] waits for more.

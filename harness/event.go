@@ -56,7 +56,7 @@ type Opaque struct {
 func (o Opaque) EventType() string { return o.Type }
 
 // Payload decodes the event into the type that this package has for it, or into an [Opaque] if it has none. Members
-// that the type does not have are passed over.
+// that the type does not have are passed over. Data that is not what the type says is an error, which names the event.
 func (e Event) Payload() (Payload, error) {
 	switch e.Type {
 	case TypeSessionStart:
@@ -100,10 +100,14 @@ func decode[P Payload](e Event) (p P, err error) {
 
 // read decodes the data of an event.
 func read(e Event, to any) error {
-	if err := json.Unmarshal(e.Data, to); err != nil {
-		return fmt.Errorf("event %d: its data is no %s: %w", e.Seq, e.Type, err)
+	err := json.Unmarshal(e.Data, to)
+	switch {
+	case err == nil:
+		return nil
+	case e.Seq == 0: // it is still to come into a log
+		return fmt.Errorf("its data is no %s: %w", e.Type, err)
 	}
-	return nil
+	return fmt.Errorf("event %d: its data is no %s: %w", e.Seq, e.Type, err)
 }
 
 // ErrPayload is the error that [Session.Append] wraps when a payload cannot be recorded: it does not encode as JSON, or

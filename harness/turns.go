@@ -58,22 +58,14 @@ func Turns(events iter.Seq2[Event, error]) iter.Seq2[*TurnLog, error] {
 	return func(yield func(*TurnLog, error) bool) {
 		var turn *TurnLog     // nil: none has begun
 		ahead := new(TurnLog) // what was said since it ended
+		n := 0
 		for e, err := range events {
-			if err == nil && e.Type == TypeTurnStart {
-				var start TurnStart
-				if start, err = decode[TurnStart](e); err == nil {
-					if turn != nil && !yield(turn, nil) {
-						return
-					}
-					turn, ahead = ahead, new(TurnLog)
-					turn.Turn, turn.Started = start.Turn, e.Time
+			var p Payload
+			if err == nil {
+				n++
+				if p, err = e.Payload(); err != nil {
+					err = odd(n, err)
 				}
-			} else if err == nil {
-				to := turn
-				if to == nil || !to.Ended.IsZero() && !ofCall(e.Type) {
-					to = ahead
-				}
-				err = to.add(e)
 			}
 			if err != nil {
 				if turn == nil || yield(turn, nil) {
@@ -81,6 +73,19 @@ func Turns(events iter.Seq2[Event, error]) iter.Seq2[*TurnLog, error] {
 				}
 				return
 			}
+			if start, ok := p.(TurnStart); ok {
+				if turn != nil && !yield(turn, nil) {
+					return
+				}
+				turn, ahead = ahead, new(TurnLog)
+				turn.Turn, turn.Started = start.Turn, e.Time
+				continue
+			}
+			to := turn
+			if to == nil || !to.Ended.IsZero() && !ofCall(e.Type) {
+				to = ahead
+			}
+			to.add(e, p)
 		}
 		if turn != nil && !yield(turn, nil) {
 			return
@@ -99,11 +104,7 @@ func ofCall(kind string) bool {
 	return false
 }
 
-func (t *TurnLog) add(e Event) error {
-	p, err := e.Payload()
-	if err != nil {
-		return err
-	}
+func (t *TurnLog) add(e Event, p Payload) {
 	switch p := p.(type) {
 	case Opaque:
 		t.Other = append(t.Other, e)
@@ -139,7 +140,6 @@ func (t *TurnLog) add(e Event) error {
 	default:
 		t.call(e, p)
 	}
-	return nil
 }
 
 // call takes an event of one call.

@@ -20,7 +20,7 @@
 // a stream of calls or record each of them.
 //
 //	stage      where         what
-//	prepare    in the lane   arguments, policies, prompt, guards
+//	prepare    in the lane   Record, listeners, gates; arguments, policies, prompt, guards
 //	dispatch   on a worker   wrappers around the body, check of what it returned
 //	settled    at once       the result is there; Record, listeners
 //	finalize   in the lane   reviewers, the tool's Finalize, budget; Record, listeners, gates

@@ -66,9 +66,9 @@ type Verdict struct {
 type Action uint8
 
 const (
-	Deny Action = iota
-	Ask
-	Allow
+	Deny  Action = iota // it does not run, and its result is [Denied]
+	Ask                 // the [Prompter] asks about it
+	Allow               // it may run, as far as this policy goes
 )
 
 // A Guard can only say no: it is called last before a call's body may start, after an answer too, so that what it finds

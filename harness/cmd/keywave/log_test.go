@@ -163,7 +163,7 @@ func TestLogsThatCannotBeRead(t *testing.T) {
 		"a batch":            {`{"calls":[]}` + "\n", "", "not a session log that can be read here"},
 		"a later version":    {strings.Replace(good, `"version":1`, `"version":2`, 1), "", "it has version 2, and this is a reader of versions up to 1"},
 		"a record is broken": {good + "{\n" + good, "turn 1", fmt.Sprintf("line 3 (byte %d) is not a record: ", len(good))},
-		"its data is":        {good + `{"seq":3,"time":"2026-01-03T00:00:00Z","type":"step/start","data":[]}` + "\n" + good, "turn 1", "event 3: its data is no step/start"},
+		"its data is":        {good + `{"seq":3,"time":"2026-01-03T00:00:00Z","type":"step/start","data":[]}` + "\n" + good, "turn 1", "line 3 is not a record: event 3: its data is no step/start: "},
 	} {
 		for _, args := range [][]string{nil, {"--tree"}, {"--json"}, {"--tree", "--json"}} {
 			if what == "its data is" && len(args) == 1 && args[0] == "--json" {
@@ -301,7 +301,7 @@ func TestLogFollowCutBack(t *testing.T) {
 			<-time.After(time.Second)
 			then(t, path)
 			assert.Equal(t, exitUsage, <-code)
-			assert.Equal(t, "keywave: "+path+": session log: "+says, v.errOut.String())
+			assert.Equal(t, "keywave: "+path+": "+says, v.errOut.String())
 		})
 	}
 }

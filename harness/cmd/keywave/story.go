@@ -73,11 +73,11 @@ func (s *story) say(style func(string) string, text string) {
 
 // tell takes the next event.
 func (s *story) tell(e harness.Event) error {
+	s.events++
 	p, err := e.Payload()
 	if err != nil {
-		return err
+		return &harness.CorruptError{Line: int(s.events), Offset: -1, Err: err}
 	}
-	s.events++
 	switch p := p.(type) {
 	case harness.SessionStart:
 		s.day = e.Time.Format(time.DateOnly)
