@@ -347,7 +347,7 @@ func TestAgentAdmission(t *testing.T) {
 		{"waves", 1, 1, 2},
 	} {
 		s := newSession(t, `{"user": "Go."} {"calls": [{"name": "read", "arguments": {"path": "a.txt"}},
-			{"name": "list"}, {"name": "read", "arguments": {"path": "b.txt"}}], "takesMs": [11, 11, 11]} {"text": "Done."}`)
+			{"name": "list"}, {"name": "read", "arguments": {"path": "b.txt"}}], "takesMs": [100, 100, 100]} {"text": "Done."}`)
 		assert.Equal(t, exitDone, s.run(t, new(invocation), "--admission", c.admission, fmt.Sprint("--limit=", c.limit)))
 		running, peak := 0, 0
 		for _, e := range s.events(t) {
