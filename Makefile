@@ -4,7 +4,7 @@ FUZZTIME ?= 5s
 
 .PHONY: run test ci vet race exhaustive fuzz bench-smoke bench mutants mutants-apply
 
-run:                 ## one realistic turn of tool calls, under every admission; then agents, and a log
+run:                 ## one realistic turn of tool calls, under every admission; then agents, a log, a program
 	$(GO) run ./harness/cmd/keywave demo
 
 test:                ## the tests

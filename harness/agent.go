@@ -168,7 +168,7 @@ func (a *Agent) Cancel(cause error, keepInbox bool) {
 }
 
 // WhenIdle returns when the agent does nothing and has no reason to, or ctx is done; then its error is [context.Cause].
-// How the last turn ended, and with which error, is in the [Status].
+// That a turn ended by an error is none of it: that is in [Agent.Status], with the reason of its end.
 func (a *Agent) WhenIdle(ctx context.Context) error {
 	a.mu.Lock()
 	busy, idle := a.busy, a.idle

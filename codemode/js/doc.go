@@ -63,6 +63,23 @@
 // A program ends when its function has: what it left running never runs again. If nothing can wake it any more, as no
 // call is in flight and no timer is set, it ends at once as an exception that says so.
 //
+// # Limits
+//
+// What holds where a field of [codemode.Limits] is zero, and what a field may say. A limit that is out of range is told by
+// each run, in place of the program's end.
+//
+//	           default     at most
+//	Wall       1 minute
+//	Compute    10 s
+//	Memory     64 MiB      2 GiB, and at least 1 MiB
+//	Stack      4 MiB       128 MiB
+//	Source     64 KiB      64 KiB
+//	Logs       64 KiB      1 GiB
+//	Value      256 KiB     1 GiB
+//	Payload    8 MiB       1 GiB
+//	InFlight   32 MiB
+//	Calls      200         2147483647
+//
 // # Values
 //
 // Arguments of a call must be lossless JSON: plain objects and arrays of strings, finite numbers, booleans and null,

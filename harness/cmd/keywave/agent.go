@@ -42,16 +42,19 @@ again with the results of its calls, until it makes none:
   {"steer": "Be quick about it."}
   {"text": "It says HELLO."}
 
+(This one wants a file a.txt in --dir that says hello.)
+
 A call may also be of run_code, with a program that calls the tools itself: see "keywave run --help". With --ask changes it is its
 calls that are asked about.
 
 A message of the model may also be one of OpenAI's or Anthropic's, as in a batch for "keywave run". "delayMs" is how long it takes to
-answer, "takesMs" how much longer its calls take. A steer behind a message is told while its calls run, and the model gets it with
+answer, "takesMs" how long each of its calls waits, once it has started, before it does its work. A steer behind a message is told while its calls run, and the model gets it with
 its next request; {"inject": "..."} is the same, but alone no reason for one.
 
 Kill it at any time, with kill -9 too, and start it again with the same --log and --script. It says what was open and is closed:
 results that were there are kept, a call that ran is INTERRUPTED, one that did not is ABORTED_BEFORE_DISPATCH. Nothing runs
-again by itself. Then it goes on where the script was; where that is at the model, the user says "Go on.".
+again by itself. Then it goes on where the script was; where that is at the model, the user says "Go on.". The place is found by
+what the log says: a script of which it has nothing is performed from its beginning, and one that is over is over.
 
 Ctrl-C (or SIGTERM, SIGHUP) cancels the turn: no call starts any more, those that run are told to stop, and the results say what
 became of each. A second one leaves at once, as kill -9 does.

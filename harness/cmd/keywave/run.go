@@ -44,7 +44,8 @@ A call of run_code runs a program, in TypeScript, that calls the tools itself, o
 
 What it calls is shown within it: 2.1 is the first call that call 2 has made. Its calls keep the order of those that conflict, and
 start as soon as nothing is in their way; under rolling or serial by that. It runs in a process of its own, which reaches nothing
-but the tools and is killed when its time is over. "keywave tools --code code --format json" is what a model is told of it.
+but the tools, and may take a minute, of which 10 s are for what it computes itself, and make 200 calls: then it is
+stopped, and what its calls have done stays. "keywave tools --code code --format json" is what a model is told of it.
 
 --agents A.json B.json runs the turns of several agents at once. Each has its admission and its limit to itself; what they
 share is a Domain, of which a call takes all that it claims before it runs, or waits for the calls of other agents that have it.
