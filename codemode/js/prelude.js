@@ -185,10 +185,12 @@
   // Tools.
 
   const pending = new M();
+  // callers is a stack without its first line: that of the tool itself.
+  const callers = (stack) => apply(slice, stack, [apply(indexOf, stack, ["\n"]) + 1]);
   const makeTool = (name, index) => {
     const f = function (a) {
       const n = arguments.length;
-      const at = new E().stack;
+      const at = callers(new E().stack);
       return new P((resolve, reject) => {
         if (ended) return reject(toolError(name, "the program has ended", at));
         let json;

@@ -153,8 +153,16 @@ func (p *process) awaitReady(ctx context.Context) error {
 func (p *process) interrupt(ctx context.Context) (stop func()) {
 	in := p.in.from.(*os.File)
 	_ = in.SetReadDeadline(time.Time{})
-	off := context.AfterFunc(ctx, func() { _ = in.SetReadDeadline(time.Now()) })
-	return func() { off() }
+	set := make(chan struct{})
+	off := context.AfterFunc(ctx, func() {
+		defer close(set)
+		_ = in.SetReadDeadline(time.Now())
+	})
+	return func() {
+		if !off() {
+			<-set // so that it is not the next run whose read ends
+		}
+	}
 }
 
 // A session is a run as its host sees it. It trusts the worker with nothing: each limit that the worker keeps is
@@ -181,7 +189,7 @@ func (p *process) run(ctx context.Context, o order, b codemode.Bindings, start t
 	}
 	s := &session{process: p, order: o, b: b, logs: o.Limits.Logs}
 	p.in.most = max(o.Limits.Payload, o.Limits.Value+4*maxMessage+maxRejected*maxMessage, o.Limits.Logs) + 1024
-	deadline := start.Add(o.Limits.Wall + grace)
+	deadline := start.Add(o.Limits.Wall).Add(grace) // the sum of the two may be more than there is
 	timed, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
 	defer p.interrupt(timed)()
