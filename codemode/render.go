@@ -64,13 +64,13 @@ func (r *run) render(o Outcome, cancelled bool) tool.Result {
 
 // effects says what a program that failed leaves behind.
 func (r *run) effects() string {
-	switch r.calls {
+	switch r.started {
 	case 0:
 		return "It had called nothing."
 	case 1:
 		return "It had made 1 call, whose effect stays."
 	}
-	return fmt.Sprintf("It had made %d calls, whose effects stay.", r.calls)
+	return fmt.Sprintf("It had made %d calls, whose effects stay.", r.started)
 }
 
 // logs are what the program has logged, a line or more each, up to the limit.

@@ -32,6 +32,7 @@ type run struct {
 	broken   error    // why its calls cannot be run or recorded
 
 	// What the result of run_code has to tell of its calls, in the order of their commits.
+	started   int // of them
 	contexts  []tool.Context
 	images    []tool.Block
 	concludes bool
@@ -187,6 +188,7 @@ func (r *run) exceed(kind Kind, message string) string {
 
 // committed takes what rides on the result of run_code.
 func (r *run) committed(c *call) {
+	r.started++
 	r.contexts = append(r.contexts, c.Result.Contexts...)
 	for _, b := range c.Result.Content {
 		if b.Image != nil {
