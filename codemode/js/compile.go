@@ -145,9 +145,9 @@ func syntaxError(e api.Message, source string, prefix int) error {
 // positions turn the positions of the compiled program into the author's.
 type positions interface{ in(text string) string }
 
-// frame is a line of a stack as the engine writes it; other lines of it are no program's.
+// frame is a line of a stack as the engine writes it, of the program or of the prelude.
 var (
-	frame    = regexp.MustCompile(`(?m)^    at .*\n?`)
+	frame    = regexp.MustCompile(`(?m)^    at (.* \()?(program\.ts|prelude\.js):\d+:\d+\)?(\n|$)`)
 	position = regexp.MustCompile(`program\.ts:(\d+):(\d+)`)
 )
 
@@ -155,7 +155,7 @@ func rewrite(text string, of func(line, column int) (int, int)) string {
 	if !strings.Contains(text, "    at ") {
 		return text
 	}
-	text = frame.ReplaceAllStringFunc(text, func(l string) string {
+	return frame.ReplaceAllStringFunc(text, func(l string) string {
 		if !strings.Contains(l, file) {
 			return ""
 		}
@@ -173,7 +173,6 @@ func rewrite(text string, of func(line, column int) (int, int)) string {
 			return fmt.Sprintf("line %d:%d", line, column)
 		})
 	})
-	return strings.TrimRight(text, "\n")
 }
 
 // plain positions are those of a program that was not translated.
