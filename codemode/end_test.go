@@ -117,6 +117,24 @@ func TestC4UnawaitedFails(t *testing.T) {
 	})
 }
 
+// What the program has heard of is not told once more, and a runtime that names calls that there are not is not believed.
+func TestC4Heard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for heard, want := range map[bool]string{true: "done", false: "done\nNote: tools.fail, which was not awaited, failed: boom"} {
+			h := newHost(t, func(w *world) codemode.Outcome {
+				_, err := w.call("fail", in{}).try()
+				assert.Error(t, err)
+				o := returns("done")
+				if o.Unsettled = []int{-1, 1, 7}; !heard {
+					o.Unsettled = []int{0, 1}
+				}
+				return o
+			}, newJournal().tools(t))
+			assert.Equal(t, want, h.run().Text())
+		}
+	})
+}
+
 // A rejection does not cancel what else runs.
 func TestCase_code_mode_1(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
