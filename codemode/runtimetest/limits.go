@@ -226,9 +226,13 @@ func (s suite) calls(t *testing.T) {
 func (s suite) abortAnywhere(t *testing.T) {
 	h := &host{answer: later}
 	b := codemode.Bindings{Tools: []string{"echo"}, Call: h.call}
-	for i := range 200 {
+	n := 200
+	if testing.Short() {
+		n = 20
+	}
+	for i := range n {
 		ctx, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(time.Duration(i*15)*time.Microsecond, cancel)
+		time.AfterFunc(time.Duration(i*3000/n)*time.Microsecond, cancel)
 		o, err := s.Run(ctx, `for (let i = 0; i < 5; i++) await tools.echo({i}); return 1`, b, small)
 		require.NoError(t, err)
 		if o.Failure != codemode.Abort {
