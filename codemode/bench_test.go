@@ -1,14 +1,14 @@
 package codemode_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/keywave-go/keywave/codemode"
-	"github.com/keywave-go/keywave/codemode/js"
 	"github.com/keywave-go/keywave/harness"
 	"github.com/keywave-go/keywave/tool"
 )
@@ -64,30 +64,76 @@ func BenchmarkNestedCall(b *testing.B) {
 	}
 }
 
-// BenchmarkTypeScript is the same calls by a program in the real runtime, in-process: 1000 of them a run.
+// BenchmarkTypeScript is the same calls, log included, by programs in the real runtimes: 1000 of them a run.
 func BenchmarkTypeScript(b *testing.B) {
-	for name, loop := range map[string]string{
-		"one by one": `for (let i = 0; i < 1000; i++) await tools.noop({key: "a"})`,
-		"all":        `for (let i = 0; i < 10; i++) await Promise.all([...Array(100)].map(() => tools.noop({key: "a"})))`,
-	} {
-		b.Run(name, func(b *testing.B) {
-			tools, pipeline := noop(b)
-			rt := js.NewInProcess()
-			defer rt.Close()
-			v, err := codemode.New(rt, tools, codemode.Limit(codemode.Limits{Calls: 1000}))
+	for _, mode := range runtimes {
+		for _, loop := range []struct{ name, code string }{
+			{"one by one", `for (let i = 0; i < 1000; i++) await tools.noop({key: "a"})`},
+			{"all", `for (let i = 0; i < 10; i++) await Promise.all([...Array(100)].map(() => tools.noop({key: "a"})))`},
+		} {
+			b.Run(mode.name+"/"+loop.name, func(b *testing.B) {
+				tools, pipeline := noop(b)
+				v, err := codemode.New(mode.open(b), tools, codemode.Limit(codemode.Limits{Calls: 1000}))
+				require.NoError(b, err)
+				h := newHost(b, nil, tools)
+				h.Scheduler.Tools, h.Scheduler.Pipeline = v, pipeline
+				call := typeScript(b, loop.code)
+				run := func() {
+					results, err := h.step(b.Context(), call)
+					require.NoError(b, err)
+					require.Empty(b, results[0].Code, results[0].Text())
+				}
+				run() // a worker is started
+				calls := 0
+				for b.Loop() {
+					run()
+					calls += 1000
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(calls), "ns/call")
+			})
+		}
+	}
+}
+
+// BenchmarkOverlap is a program that waits for 100 calls of 5 ms with Promise.all, at most 10 at once, against the same
+// sleeps under an errgroup with that limit, each measured in turn: the ratio of the two.
+func BenchmarkOverlap(b *testing.B) {
+	const calls, atOnce, length = 100, 10, 5 * time.Millisecond
+	for _, mode := range runtimes {
+		b.Run(mode.name, func(b *testing.B) {
+			b.ReportAllocs()
+			sleep := define(b, tool.Spec[in, string]{Name: "sleep", Safe: isSafe, Body: func(ctx, in) (string, error) {
+				<-time.After(length)
+				return "done", nil
+			}})
+			tools := registry(b, sleep)
+			v, err := codemode.New(mode.open(b), tools, codemode.MaxParallelSubCalls(atOnce))
 			require.NoError(b, err)
 			h := newHost(b, nil, tools)
-			h.Scheduler.Tools, h.Scheduler.Pipeline = v, pipeline
-			arguments, err := json.Marshal(codemode.Program{Code: loop, Description: "calls"})
-			require.NoError(b, err)
-			calls := 0
-			for b.Loop() {
-				results, err := h.step(b.Context(), tool.Call{ID: "c1", Name: codemode.Name, Arguments: string(arguments)})
+			h.Scheduler.Tools = v
+			call := typeScript(b, fmt.Sprintf(`await Promise.all([...Array(%d)].map(() => tools.sleep()))`, calls))
+			program := func() {
+				results, err := h.step(b.Context(), call)
 				require.NoError(b, err)
 				require.Empty(b, results[0].Code, results[0].Text())
-				calls += 1000
 			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(calls), "ns/call")
+			program() // a worker is started
+			var within, bare time.Duration
+			for b.Loop() {
+				start := time.Now()
+				program()
+				within += time.Since(start)
+
+				start = time.Now()
+				var g errgroup.Group
+				g.SetLimit(atOnce)
+				for range calls {
+					g.Go(func() error { <-time.After(length); return nil })
+				}
+				_ = g.Wait()
+				bare += time.Since(start)
+			}
+			b.ReportMetric(float64(within)/float64(bare), "of-errgroup")
 		})
 	}
 }

@@ -14,6 +14,7 @@ import (
 type call struct {
 	*tool.Job
 	run    *run
+	number int       // in the order in which the program makes calls, from 0
 	size   int       // of its arguments
 	rest   time.Time // when its body came to that
 	settle func(value json.RawMessage, failure string)
@@ -59,6 +60,9 @@ func (c *call) answer(r tool.Result) {
 	if most := c.run.limits.Payload; len(value) > most {
 		value, failure = nil, fmt.Sprintf("%s ran, and its effect may have happened, but what it returned has %d bytes, and a program takes no more than %d at once: ask for less",
 			member(c.Call.Name), len(value), most)
+	}
+	if failure != "" {
+		c.run.unheard(c.number, c.Call.Name, failure)
 	}
 	c.settle(value, failure)
 }

@@ -49,6 +49,23 @@ func TestC4Unawaited(t *testing.T) {
 	})
 }
 
+// A program that fails is told of the effects of the calls that started, and of no others.
+func TestC4FailedAndUnawaited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHost(t, func(w *world) codemode.Outcome {
+			w.call("solo", in{Key: "a", Ms: 10})
+			synctest.Wait()
+			w.call("edit", in{Key: "b"})
+			w.call("edit", in{Key: "c"})
+			return codemode.Outcome{Failure: codemode.Exception, Message: "oops"}
+		}, newJournal().tools(t))
+		text := h.run().Text()
+		assert.Contains(t, text, "It had made 1 call, whose effect stays.")
+		assert.Contains(t, text, "were aborted; their effects may have happened: tools.solo.")
+		assert.Contains(t, text, "were not run: tools.edit, tools.edit.")
+	})
+}
+
 // With DrainUnawaited, calls go on for some time after the end of the program.
 func TestCase_code_mode_2(t *testing.T) {
 	for _, c := range []struct {
@@ -97,6 +114,24 @@ func TestC4UnawaitedFails(t *testing.T) {
 			return returns("done")
 		}, j.tools(t), codemode.DrainUnawaited(time.Second))
 		assert.Equal(t, "done\nNote: tools.fail, which was not awaited, failed: boom", h.run().Text())
+	})
+}
+
+// What the program has heard of is not told once more, and a runtime that names calls that there are not is not believed.
+func TestC4Heard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for heard, want := range map[bool]string{true: "done", false: "done\nNote: tools.fail, which was not awaited, failed: boom"} {
+			h := newHost(t, func(w *world) codemode.Outcome {
+				_, err := w.call("fail", in{}).try()
+				assert.Error(t, err)
+				o := returns("done")
+				if o.Unsettled = []int{-1, 1, 7}; !heard {
+					o.Unsettled = []int{0, 1}
+				}
+				return o
+			}, newJournal().tools(t))
+			assert.Equal(t, want, h.run().Text())
+		}
 	})
 }
 

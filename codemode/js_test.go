@@ -128,6 +128,23 @@ func TestCase_code_mode_5(t *testing.T) {
 	}
 }
 
+// A failure is told of also if it came before the end of the program, and the program has not looked since.
+func TestC4UnheardFailure(t *testing.T) {
+	for _, mode := range runtimes {
+		v, err := codemode.New(mode.open(t), newDesk().tools(t), codemode.Limit(codemode.Limits{Payload: 1000}))
+		require.NoError(t, err)
+		r, err := tool.Execute(t.Context(), v, typeScript(t, `
+			tools.fail({}); tools.denied({wrong: 1}); const read = tools.read({key: "a"});
+			const start = Date.now(); while (Date.now() - start < 100);
+			return "done"`))
+		require.NoError(t, err)
+		assert.Equal(t, "done", r.Content[0].Text, mode.name)
+		assert.Contains(t, r.Text(), "Note: tools.fail, which was not awaited, failed: boom", mode.name)
+		assert.Contains(t, r.Text(), "Note: tools.denied, which was not awaited, failed: The arguments of denied are invalid", mode.name)
+		assert.NotContains(t, r.Text(), "read", mode.name)
+	}
+}
+
 // The real runtime under the bridge, for what a fake one takes for granted: rejections, combinators, what is left over.
 func TestC4RejectionCancelsNothing(t *testing.T) {
 	d := newDesk()

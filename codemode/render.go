@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -64,13 +65,13 @@ func (r *run) render(o Outcome, cancelled bool) tool.Result {
 
 // effects says what a program that failed leaves behind.
 func (r *run) effects() string {
-	switch r.calls {
+	switch r.started {
 	case 0:
 		return "It had called nothing."
 	case 1:
 		return "It had made 1 call, whose effect stays."
 	}
-	return fmt.Sprintf("It had made %d calls, whose effects stay.", r.calls)
+	return fmt.Sprintf("It had made %d calls, whose effects stay.", r.started)
 }
 
 // logs are what the program has logged, a line or more each, up to the limit.
@@ -105,6 +106,12 @@ func (r *run) notes(o Outcome) string {
 	for _, m := range o.Unhandled {
 		lines = append(lines, "Note: nothing in the program observed a rejection: "+bounded(m, maxNote))
 	}
+	for _, n := range o.Unsettled {
+		f, failed := r.failures[n]
+		if failed && !slices.ContainsFunc(r.late, func(l late) bool { return l.number == n }) {
+			lines = append(lines, unawaited(f.name, f.text))
+		}
+	}
 	for _, l := range r.late {
 		switch {
 		case !l.started:
@@ -112,7 +119,7 @@ func (r *run) notes(o Outcome) string {
 		case l.result.Code == tool.Aborted || l.result.Code == tool.Abandoned:
 			aborted = append(aborted, member(l.name))
 		case l.result.IsError && l.alone:
-			lines = append(lines, "Note: "+member(l.name)+", which was not awaited, failed: "+bounded(l.result.Text(), maxNote))
+			lines = append(lines, unawaited(l.name, bounded(l.result.Text(), maxNote)))
 		}
 	}
 	if more := len(lines) - maxNotes; more > 0 {
@@ -125,6 +132,10 @@ func (r *run) notes(o Outcome) string {
 		lines = append(lines, "Note: when the program ended, calls had not started, and were not run: "+listed(dropped)+". Await every call.")
 	}
 	return strings.Join(lines, "\n")
+}
+
+func unawaited(name, why string) string {
+	return "Note: " + member(name) + ", which was not awaited, failed: " + why
 }
 
 func listed(names []string) string {

@@ -26,20 +26,27 @@ type run struct {
 
 	mu       sync.Mutex
 	ended    bool     // the program has
-	calls    int      // that it has made
+	made     int      // calls, also those that were refused
+	calls    int      // that it has made, without them
 	inFlight int      // bytes of the arguments of those that are not settled
 	exceeded *Outcome // what it has exceeded; nil: nothing
 	broken   error    // why its calls cannot be run or recorded
 
 	// What the result of run_code has to tell of its calls, in the order of their commits.
+	started   int // of them
 	contexts  []tool.Context
 	images    []tool.Block
 	concludes bool
 	late      []late
+	failures  map[int]failure // those that the program may not have heard of, by their numbers
 }
+
+// A failure is why a call has failed, for a note.
+type failure struct{ name, text string }
 
 // A late call had not ended when its program had, or when both were cancelled.
 type late struct {
+	number  int
 	name    string
 	started bool
 	alone   bool // the program had ended
@@ -136,14 +143,19 @@ func (r *run) names() []string {
 
 // submit takes a call of the program. It does not wait.
 func (r *run) submit(name string, arguments json.RawMessage, settle func(json.RawMessage, string)) {
-	if why := r.take(len(arguments)); why != "" {
+	number, why := r.take(len(arguments))
+	refuse := func(why string) {
+		r.unheard(number, name, why)
 		settle(nil, why)
+	}
+	if why != "" {
+		refuse(why)
 		return
 	}
 	j, err := tool.NewNested(r.ctx, r.below, tool.Call{Name: name, Arguments: string(arguments)})
 	if err == nil {
 		j.Call.ID = fmt.Sprintf("%s:code:%d", r.call.Call.ID, j.Index+1)
-		c := &call{Job: j, run: r, size: len(arguments), settle: settle}
+		c := &call{Job: j, run: r, number: number, size: len(arguments), settle: settle}
 		if r.log != nil {
 			j.Record = c.record
 		}
@@ -158,30 +170,45 @@ func (r *run) submit(name string, arguments json.RawMessage, settle func(json.Ra
 	var gaveUp *exec.AbandonedError
 	switch {
 	case errors.As(err, &gaveUp):
-		settle(nil, "it was not called: nothing is, once a call of the program was given up because it did not stop in time")
+		refuse("it was not called: nothing is, once a call of the program was given up because it did not stop in time")
 	default: // the program is over, and does not know it yet
-		settle(nil, errEnded.Error())
+		refuse(errEnded.Error())
 	}
 }
 
 // take holds a call to the limits, and says why it cannot be made, if so.
-func (r *run) take(size int) (refusal string) {
+func (r *run) take(size int) (number int, refusal string) {
 	l := &r.limits
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	number = r.made
+	r.made++
 	switch {
 	case r.ended || r.exceeded != nil:
-		return "the program has ended: nothing is called any more"
+		return number, "the program has ended: nothing is called any more"
 	case size > l.Payload:
-		return fmt.Sprintf("it was not called: its arguments have %d bytes, and no more than %d can be handed over at once", size, l.Payload)
+		return number, fmt.Sprintf("it was not called: its arguments have %d bytes, and no more than %d can be handed over at once", size, l.Payload)
 	case r.calls == l.Calls:
-		return r.exceed(CallLimit, fmt.Sprintf("it has made %d calls, which is as many as a program can make", l.Calls))
+		return number, r.exceed(CallLimit, fmt.Sprintf("it has made %d calls, which is as many as a program can make", l.Calls))
 	case r.inFlight+size > l.InFlight:
-		return r.exceed(OutputLimit, fmt.Sprintf("the arguments of its calls that have not ended are more than %d bytes together: await some before it makes others", l.InFlight))
+		return number, r.exceed(OutputLimit, fmt.Sprintf("the arguments of its calls that have not ended are more than %d bytes together: await some before it makes others", l.InFlight))
 	}
 	r.calls++
 	r.inFlight += size
-	return ""
+	return number, ""
+}
+
+// unheard keeps why a call has failed while the program goes on, which can end before it hears of that.
+func (r *run) unheard(number int, name, why string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended {
+		return
+	}
+	if r.failures == nil {
+		r.failures = map[int]failure{}
+	}
+	r.failures[number] = failure{name, bounded(why, maxNote)}
 }
 
 // exceed ends a program whose runtime has let it pass a limit. It is called with mu held.
@@ -193,6 +220,7 @@ func (r *run) exceed(kind Kind, message string) string {
 
 // committed takes what rides on the result of run_code.
 func (r *run) committed(c *call) {
+	r.started++
 	r.contexts = append(r.contexts, c.Result.Contexts...)
 	for _, b := range c.Result.Content {
 		if b.Image != nil {
@@ -210,7 +238,7 @@ func (r *run) settled(c *call, started bool) {
 	defer r.mu.Unlock()
 	r.inFlight -= c.size
 	if r.ended || r.ctx.Err() != nil { // a cancel ends calls and program at once, in any order
-		r.late = append(r.late, late{c.Call.Name, started, r.ended, c.Result})
+		r.late = append(r.late, late{c.number, c.Call.Name, started, r.ended, c.Result})
 	}
 }
 

@@ -99,6 +99,7 @@ type Outcome struct {
 	Dropped int // bytes of logs beyond the limit
 
 	Unhandled []string // messages of rejections that nothing in the program observed
+	Unsettled []int    // the calls, by their place in the order of Call from 0, of whose end it had not heard at its own
 	Compute   time.Duration
 }
 

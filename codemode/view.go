@@ -19,8 +19,9 @@ const Name = "run_code"
 //
 // A View is not a tool but [tool.Tools]: the place to hand it over to is where these go, such as the Tools of a
 // scheduler. It keeps nothing of the tools: a change of them is seen at once. To restrict what an agent sees, put a
-// [tool.Scope] below the View; one above it restricts its programs just as well. A View is safe for concurrent use if the
-// tools are, and may serve any number of agents.
+// [tool.Scope] below the View; one above it restricts its programs just as well, but what it hides run_code still
+// declares, what it adds run_code does not, and it can hide or shadow run_code itself. A View is safe for concurrent use
+// if the tools are, and may serve any number of agents.
 type View struct {
 	runtime Runtime
 	tools   tool.Tools

@@ -2,6 +2,8 @@ package js_test
 
 import (
 	"encoding/json"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -88,6 +90,19 @@ func TestConsole(t *testing.T) {
 		require.Len(t, o.Logs, 1, source)
 		require.Equal(t, want, o.Logs[0].Text, source)
 	}
+}
+
+// TestStacks: of a stack only what is not the program's is left out, and of a text that looks like one nothing.
+func TestStacks(t *testing.T) {
+	r := js.NewInProcess()
+	defer r.Close()
+	text := "Error: x\n    at foo (bar.js:1:2)\n    at map (native)\n    at noon\n"
+	quoted := strings.ReplaceAll(text, "\n", "\\n")
+	o, err := r.Run(t.Context(), `console.log("`+quoted+`"); [1].map(() => { throw new TypeError("`+quoted+`") })`,
+		codemode.Bindings{}, codemode.Limits{})
+	require.NoError(t, err)
+	require.Equal(t, []codemode.Log{{Level: "log", Text: text}}, o.Logs)
+	require.Regexp(t, `^TypeError: `+regexp.QuoteMeta(text)+`\n    at <anonymous> \(line 1:\d+\)\n    at <anonymous> \(line 1:\d+\)$`, o.Message)
 }
 
 // TestHints: what is not there is refused with what to use instead.

@@ -24,7 +24,8 @@ const (
 	file = "program.ts"
 )
 
-// compile makes the program's function. The error is for the program's author, positions included.
+// compile makes the code that makes the program's function. Nothing of it has run: what closes the wrapper would run
+// outside of it. The error is for the program's author, positions included.
 func compile(m *vm, source string, limit int) (value, positions, error) {
 	if len(source) > limit {
 		return undefined, nil, fmt.Errorf("the program is %d bytes long, and may be %d", len(source), limit)
@@ -39,18 +40,18 @@ func compile(m *vm, source string, limit int) (value, positions, error) {
 	// What is JavaScript needs no translation. That is not only faster: translation takes exponential time for some
 	// programs. Where the languages read the same text differently, TypeScript's reading counts.
 	if !generic(source) {
-		if f, thrown := m.eval(before+source+after, file, false); !thrown {
-			if !closes || m.compiles(statement+source+statementEnd) && m.isFunction(f) {
-				return f, plain{}, nil
-			}
-			m.free(f)
+		code, thrown := m.compile(before + source + after)
+		switch {
+		case !thrown && m.compiles(statement+source+statementEnd):
+			return code, plain{}, nil
+		case !thrown:
+			m.free(code)
 			return undefined, nil, errCloses
-		} else {
-			overflow := strings.HasPrefix(m.errorText(fnBrief, f), "SyntaxError: stack overflow")
-			m.free(f)
-			if overflow {
-				return undefined, nil, errDeep
-			}
+		}
+		overflow := strings.HasPrefix(m.errorText(fnBrief, code), "SyntaxError: stack overflow")
+		m.free(code)
+		if overflow {
+			return undefined, nil, errDeep
 		}
 	}
 	if closes {
@@ -64,21 +65,23 @@ func compile(m *vm, source string, limit int) (value, positions, error) {
 		return undefined, nil, syntaxError(r.Errors[0], source, len(before))
 	}
 	pos := newMapped(r.Map)
-	f, thrown := m.eval(string(r.Code), file, false)
-	if thrown || !m.isFunction(f) {
-		defer m.free(f)
-		return undefined, nil, errors.New(pos.in(m.errorText(fnFail, f)))
+	code, thrown := m.compile(string(r.Code))
+	if thrown {
+		defer m.free(code)
+		return undefined, nil, errors.New(pos.in(m.errorText(fnFail, code)))
 	}
-	return f, pos, nil
+	return code, pos, nil
 }
 
 var errDeep = errors.New("SyntaxError: the program is nested too deeply")
 
 var errCloses = errors.New("SyntaxError: the program closes a bracket that it did not open")
 
+func (m *vm) compile(source string) (value, bool) { return m.eval(source, file, true) }
+
 func (m *vm) compiles(source string) bool {
-	f, thrown := m.eval(source, file, true)
-	m.free(f)
+	code, thrown := m.compile(source)
+	m.free(code)
 	return !thrown
 }
 
@@ -116,7 +119,7 @@ func translate(source string) api.TransformResult {
 		Supported:         map[string]bool{"using": false},
 		SourceRoot:        "",
 		Charset:           api.CharsetUTF8,
-		MinifyWhitespace:  false,
+		MinifyWhitespace:  true, // else the indentation of nested statements is quadratic
 		MinifyIdentifiers: false,
 		MinifySyntax:      false,
 	})
@@ -142,9 +145,9 @@ func syntaxError(e api.Message, source string, prefix int) error {
 // positions turn the positions of the compiled program into the author's.
 type positions interface{ in(text string) string }
 
-// frame is a line of a stack as the engine writes it; other lines of it are no program's.
+// frame is a line of a stack as the engine writes it, of the program or of the prelude.
 var (
-	frame    = regexp.MustCompile(`(?m)^    at .*\n?`)
+	frame    = regexp.MustCompile(`(?m)^    at (.* \()?(program\.ts|prelude\.js):\d+:\d+\)?(\n|$)`)
 	position = regexp.MustCompile(`program\.ts:(\d+):(\d+)`)
 )
 
@@ -152,7 +155,7 @@ func rewrite(text string, of func(line, column int) (int, int)) string {
 	if !strings.Contains(text, "    at ") {
 		return text
 	}
-	text = frame.ReplaceAllStringFunc(text, func(l string) string {
+	return frame.ReplaceAllStringFunc(text, func(l string) string {
 		if !strings.Contains(l, file) {
 			return ""
 		}
@@ -170,7 +173,6 @@ func rewrite(text string, of func(line, column int) (int, int)) string {
 			return fmt.Sprintf("line %d:%d", line, column)
 		})
 	})
-	return strings.TrimRight(text, "\n")
 }
 
 // plain positions are those of a program that was not translated.

@@ -39,7 +39,8 @@
 //
 // A program is the body of an async function, in strict mode. What is valid JavaScript runs as it is; else, or where
 // TypeScript reads the same text differently, the types are taken out: enums, parameter properties and using
-// included, not checked. Positions in messages are lines and columns of the program's own source, from 1.
+// included, not checked. Positions in messages and logs are lines and columns of the program's own source, from 1; what
+// a program itself reads in a stack is of the code as it runs.
 //
 // Before anything parses it, a source is refused that is longer than its limit, has brackets nested more deeply than
 // 200, or more than 2000 arrow functions. Brackets in strings, comments, templates and regular expressions do not

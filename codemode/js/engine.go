@@ -124,9 +124,10 @@ func newVM() (*vm, error) {
 	return m, nil
 }
 
-// limit bounds what the world may take from now on.
-func (m *vm) limit(memory int64, stack int) {
-	lib.XJS_SetMemoryLimit(m.tls, m.rt, libc.Tsize_t(memory))
+// limitMemory and limitStack bound what the world may take from now on.
+func (m *vm) limitMemory(memory int64) { lib.XJS_SetMemoryLimit(m.tls, m.rt, libc.Tsize_t(memory)) }
+
+func (m *vm) limitStack(stack int) {
 	lib.XJS_SetMaxStackSize(m.tls, m.rt, libc.Tsize_t(max(stack/slotBytes, 64)))
 }
 
@@ -292,6 +293,11 @@ func (m *vm) eval(source, name string, compileOnly bool) (value, bool) {
 		flags |= lib.MJS_EVAL_FLAG_COMPILE_ONLY
 	}
 	return m.result(lib.XJS_Eval(m.tls, m.ctx, p, libc.Tsize_t(len(source)), nameOf(name), flags))
+}
+
+// evaluate runs code that was compiled, and takes it.
+func (m *vm) evaluate(code value) (value, bool) {
+	return m.result(lib.XJS_EvalFunction(m.tls, m.ctx, code))
 }
 
 func (m *vm) isFunction(v value) bool { return lib.XJS_IsFunction(m.tls, m.ctx, v) != 0 }

@@ -66,12 +66,14 @@ func TestEngineInterruptIsPrompt(t *testing.T) {
 // TestEngineMemoryIsNotCaught: an allocation that fails ends the program, also one that catches it.
 func TestEngineMemoryIsNotCaught(t *testing.T) {
 	m := world(t)
-	m.limit(4<<20, 1<<20)
+	m.limitMemory(4 << 20)
+	m.limitStack(1 << 20)
 	text, thrown := m.run("let survived = 0; for (;;) { try { const a = []; for (;;) a.push(new Array(1000).fill(a)) } catch { survived++ } }")
 	require.True(t, thrown, text)
 	require.Equal(t, stopMemory, m.why())
 	m = world(t)
-	m.limit(4<<20, 1<<20)
+	m.limitMemory(4 << 20)
+	m.limitStack(1 << 20)
 	text, _ = m.run("const a = []; for (let i = 0; i < 1000; i++) a.push([i]); a.length")
 	require.Equal(t, "1000", text, "what stays within the limit is not ended")
 	require.Equal(t, running, m.why())

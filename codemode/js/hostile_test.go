@@ -165,6 +165,10 @@ func hostiles() []hostile {
 		{"wrapper closed with a comma", `}, globalThis.out = 1, async () => {`, throws, "", false},
 		{"wrapper closed as a statement", `} globalThis.out = 1; async function g() {`, throws, "", false},
 		{"wrapper closed behind a regular expression", "/[/]}); globalThis.out = 1; (async () => {/", append(throws, ""), "", false},
+		{"wrapper closed for a loop", `})(); for (;;); (async () => {`, throws, "", false},
+		{"wrapper closed for memory", `})(); const a = []; for (;;) a.push(new Array(1e5).fill(1)); (async () => {`, throws, "", false},
+		{"wrapper closed behind a HTML comment", "1\n\f--> '\n})(); for (;;); (async () => {", throws, "", false},
+		{"wrapper closed behind a HTML comment and a separator", "1\u2028--> '\n})(); for (;;); (async () => {", throws, "", false},
 		{"wrapper commented out", "return 1 /*", throws, "", false},
 		{"wrapper in a template", "return `", throws, "", false},
 		{"HTML comment", "<!-- ' \n" + big("(", 300), throws, "", false},
@@ -211,6 +215,20 @@ func hostiles() []hostile {
 		{"calls within calls", `
 			let inner; const r = await tools.echo({a: {get b() { inner = tools.echo({c: [{get d() { console.log({e: [1]}); return 1 }}]}); return 2 }}, f: {g: 3}});
 			return [r, await inner]`, lives, `[{"a":{"b":2},"f":{"g":3}},{"c":[{"d":1}]}]`, false},
+
+		{"stack of a tool", `const e = await tools.echo(undefined).catch(e => e); return /prelude/.test(e.stack + (await tools.fail({}).catch(e => e.stack)))`, lives, `false`, false},
+		{"then on Object.prototype", `Object.defineProperty(Object.prototype, "then", {get() { throw 1 }, configurable: true}); try { await tools.echo({a: 1}) } catch { delete Object.prototype.then } return (await tools.echo({a: 1})).a`, lives, `1`, false},
+		{"calls in the traps of arguments", `
+			const p = new Proxy({}, {ownKeys() { tools.echo([1]); return ["a"] }, getOwnPropertyDescriptor: () => ({value: {get z() { tools.echo(2); return 1 }}, enumerable: true, configurable: true})});
+			return await tools.echo({o: [p]})`, lives, `{"o":[{"a":{"z":1}}]}`, false},
+		{"loop in return of an iterator", `for (const x of {[Symbol.iterator]: () => ({next: () => ({value: 1, done: false}), return() { for (;;); }})}) break`, stops, "", false},
+		{"loop in finally with a label", `l: for (;;) { try { for (;;); } finally { console.log("survived"); continue l } }`, stops, "", false},
+		{"loop in an async generator with finally", `
+			async function* g() { try { yield 1; for (;;); } finally { console.log("survived"); await tools.late(9) } }
+			for await (const x of g());`, stops, "", false},
+		{"digits of a big integer", `const n = 2n ** 20000n; for (;;) try { String(n) } catch { console.log("survived") }`, stops, "", false},
+		{"normal forms without end", `("a" + "\u0315\u0301".repeat(5e5)).normalize("NFC"); return 1`, append(full, ""), "", true},
+		{"normal forms", `"\u00e9".repeat(1e4).normalize("NFD"); return 1`, append(full, ""), "", false},
 
 		// Ends.
 		{"throws undefined", `throw undefined`, throws, "", false},

@@ -24,7 +24,7 @@ const maxReadings = 64
 type reading struct {
 	mode   mode
 	skip   uint8  // bytes that are read already
-	fresh  bool   // no token since the line began
+	fresh  bool   // perhaps no token since the line began
 	closed bool   // it closed a bracket that it did not open
 	stack  string // what closes the open brackets; $ is the } of a template's substitution
 }
@@ -152,12 +152,13 @@ func (r reading) step(read, rest string, all []reading) []reading {
 func (r reading) code(read, rest string, all []reading) []reading {
 	c := rest[0]
 	fresh := r.fresh
-	r.fresh = fresh && (c == ' ' || c == '\t')
-	switch c {
-	case '\n', '\r':
+	switch {
+	case c == '\n' || c == '\r' || c >= 0x80: // which may be a separator of lines, or a space of another kind
 		r.fresh = true
-	case 0xe2:
-		r.fresh = newline(rest, true)
+	case c > ' ':
+		r.fresh = false
+	}
+	switch c {
 	case '(':
 		r.stack += ")"
 	case '[':

@@ -33,6 +33,9 @@ func TestNesting(t *testing.T) {
 		"behind a HTML comment":         "<!-- '\n" + many,
 		"behind a HTML comment's end":   "\n--> '\n" + many,
 		"behind a comment and its end":  "/*\n*/ --> '\n" + many,
+		"behind such an end in a line":  "1\n\f--> '\n" + many,
+		"behind such an end, space":     "1\n\u00a0--> '\n" + many,
+		"behind such an end, separator": "1\u2028--> '\n" + many,
 		"behind a line separator":       "// x\u2028" + many,
 		"behind a continued string":     "'a\\\nb'" + many,
 		"behind a continued string, CR": "'a\\\r\nb'" + many,
@@ -51,6 +54,7 @@ func TestNesting(t *testing.T) {
 		"regexps":       strings.Repeat("x = y.replace(/[^(]\\/(a|b)/g, '(') + z.split(/\\s*[,)]\\s*/);\n", 500),
 		"substitutions": strings.Repeat("x = `a${f(`b${[c]}`)}d`;\n", 500),
 		"apostrophes":   strings.Repeat("// it's (\nx = 1 /* don't ( */\n", 300),
+		"countdowns":    strings.Repeat("while (i --> 0) { f(i) }\n", 300),
 		"prose":         strings.Repeat("s += `it's 1/2 of (the \\` work`;\n", 300),
 	}
 	for name, source := range flat {
@@ -58,7 +62,7 @@ func TestNesting(t *testing.T) {
 		require.False(t, d, name)
 		require.False(t, c, name)
 	}
-	for _, source := range []string{"}", "(1))", "f();})(); (() => {", "'x'}", "/[/]}/}"} {
+	for _, source := range []string{"}", "(1))", "f();})(); (() => {", "'x'}", "/[/]}/}", "1\n\f--> '\n}"} {
 		_, c := nesting(source)
 		require.True(t, c, source)
 	}
@@ -125,6 +129,30 @@ func TestTypeScript(t *testing.T) {
 		m.free(f)
 		require.Empty(t, o.Failure, "%s: %s", source, o.Message)
 		require.JSONEq(t, want, string(o.Value), source)
+	}
+}
+
+// TestTranslationIsLinear: the translated program is about as long as the program, and no indentation is added to it.
+func TestTranslationIsLinear(t *testing.T) {
+	source := "let a: number;" + strings.Repeat("if(a)", 5000) + ";"
+	r := translate(before + source + after)
+	require.Empty(t, r.Errors)
+	require.Less(t, len(r.Code), 2*len(source))
+}
+
+// TestNothingRunsUncompiled: a program that is refused because it closes its wrapper has not run at all, and neither has
+// what it put behind.
+func TestNothingRunsUncompiled(t *testing.T) {
+	for _, source := range []string{
+		"})(); globalThis.ran = 1; (async () => {", "let a: number; })(); globalThis.ran = 1; (async () => {",
+		"1\n\f--> '\n})(); globalThis.ran = 1; (async () => {", "1\u2028--> '\n})(); globalThis.ran = 1; (async () => {",
+		"let a: number\n\f--> '\n})(); globalThis.ran = 1; (async () => {",
+	} {
+		m := world(t)
+		_, _, err := compile(m, source, 64<<10)
+		require.ErrorContains(t, err, "SyntaxError", source)
+		text, _ := m.run("typeof ran")
+		require.Equal(t, "undefined", text, source)
 	}
 }
 

@@ -86,7 +86,7 @@ func (m *vm) boot(hosts []string) error {
 	if isException(f) {
 		return errors.New("js: no memory for the prelude")
 	}
-	f, thrown := m.result(lib.XJS_EvalFunction(m.tls, m.ctx, f))
+	f, thrown := m.evaluate(f)
 	defer m.free(f)
 	if thrown {
 		return fmt.Errorf("js: prelude: %s", m.text(f))

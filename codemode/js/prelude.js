@@ -185,10 +185,12 @@
   // Tools.
 
   const pending = new M();
+  // callers is a stack without its first line: that of the tool itself.
+  const callers = (stack) => apply(slice, stack, [apply(indexOf, stack, ["\n"]) + 1]);
   const makeTool = (name, index) => {
     const f = function (a) {
       const n = arguments.length;
-      const at = new E().stack;
+      const at = callers(new E().stack);
       return new P((resolve, reject) => {
         if (ended) return reject(toolError(name, "the program has ended", at));
         let json;
@@ -345,10 +347,23 @@
     }
     return inspect(e, 2000);
   };
+  // frames is a stack without what is not the program's. That is done here, where it is known to be one: a text that only
+  // looks so, such as what a tool has returned, loses nothing.
+  const frames = (stack) => {
+    let s = "";
+    for (let i = 0; i < stack.length;) {
+      let end = apply(indexOf, stack, ["\n", i]);
+      if (end < 0) end = stack.length;
+      const line = apply(slice, stack, [i, end]);
+      if (apply(indexOf, line, ["    at "]) !== 0 || apply(indexOf, line, ["program.ts:"]) >= 0) s += "\n" + line;
+      i = end + 1;
+    }
+    return s;
+  };
   // describe is what was thrown, with its stack and causes.
   const describe = (e, depth) => {
     if (!(typeof e === "object" && e !== null && isError(e))) return "thrown, though no error: " + inspect(e, 2000);
-    let s = brief(e) + "\n" + short(field(e, "stack"));
+    let s = brief(e) + frames(short(field(e, "stack")));
     if (depth > 3) return s;
     let d;
     try {

@@ -29,7 +29,7 @@ type process struct {
 	runs  int
 
 	mu      sync.Mutex
-	unsent  []byte // what did not fit into the pipe
+	unsent  [][]byte // what did not fit into the pipe
 	sending bool
 	dead    bool
 }
@@ -96,7 +96,7 @@ func (p *process) send(frame []byte) {
 	case p.dead:
 		return
 	case p.sending:
-		p.unsent = append(p.unsent, frame...)
+		p.unsent = append(p.unsent, frame)
 		return
 	}
 	n := 0
@@ -108,7 +108,7 @@ func (p *process) send(frame []byte) {
 		return true
 	})
 	if n < len(frame) {
-		p.unsent, p.sending = frame[n:], true
+		p.unsent, p.sending = append(p.unsent, frame[n:]), true
 		go p.sendRest()
 	}
 }
@@ -117,8 +117,8 @@ func (p *process) sendRest() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for len(p.unsent) > 0 && !p.dead {
-		b := p.unsent
-		p.unsent = nil
+		b := p.unsent[0]
+		p.unsent[0], p.unsent = nil, p.unsent[1:]
 		p.mu.Unlock()
 		_, err := p.out.Write(b)
 		p.mu.Lock()
@@ -153,8 +153,16 @@ func (p *process) awaitReady(ctx context.Context) error {
 func (p *process) interrupt(ctx context.Context) (stop func()) {
 	in := p.in.from.(*os.File)
 	_ = in.SetReadDeadline(time.Time{})
-	off := context.AfterFunc(ctx, func() { _ = in.SetReadDeadline(time.Now()) })
-	return func() { off() }
+	set := make(chan struct{})
+	off := context.AfterFunc(ctx, func() {
+		defer close(set)
+		_ = in.SetReadDeadline(time.Now())
+	})
+	return func() {
+		if !off() {
+			<-set // so that it is not the next run whose read ends
+		}
+	}
 }
 
 // A session is a run as its host sees it. It trusts the worker with nothing: each limit that the worker keeps is
@@ -181,7 +189,7 @@ func (p *process) run(ctx context.Context, o order, b codemode.Bindings, start t
 	}
 	s := &session{process: p, order: o, b: b, logs: o.Limits.Logs}
 	p.in.most = max(o.Limits.Payload, o.Limits.Value+4*maxMessage+maxRejected*maxMessage, o.Limits.Logs) + 1024
-	deadline := start.Add(o.Limits.Wall + grace)
+	deadline := start.Add(o.Limits.Wall).Add(grace) // the sum of the two may be more than there is
 	timed, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
 	defer p.interrupt(timed)()
@@ -308,12 +316,12 @@ func (s *session) settle(id int, value json.RawMessage, failure string) {
 	}
 	s.bytes -= s.open[id]
 	s.open[id] = -1
-	kind, text := frameValue, string(value)
+	kind, text := frameValue, []byte(value)
 	switch {
 	case failure != "":
-		kind, text = frameFailure, clip(failure, s.order.Limits.Payload)
+		kind, text = frameFailure, []byte(clip(failure, s.order.Limits.Payload))
 	case len(value) > s.order.Limits.Payload:
-		kind, text = frameFailure, tooLarge(s.order.Limits.Payload)
+		kind, text = frameFailure, []byte(tooLarge(s.order.Limits.Payload))
 	}
 	f := number32(append(make([]byte, 0, headerSize+4+len(text)), newFrame(kind)...), id)
 	s.send(seal(append(f, text...)))
@@ -343,7 +351,7 @@ func (s *session) done(payload []byte) (bool, error) {
 		return false, errors.New("js: a value that is no JSON, or too large")
 	}
 	if !kinds[o.Failure] || o.Failure != "" && o.Value != nil || len(o.Logs) > 0 || o.Dropped < 0 || o.Compute < 0 ||
-		len(o.Unhandled) > maxRejected+1 {
+		len(o.Unhandled) > maxRejected+1 || len(o.Unsettled) > s.order.Limits.Calls {
 		return false, errors.New("js: an outcome that no program has")
 	}
 	o.Message = clip(strings.ToValidUTF8(o.Message, "\uFFFD"), maxMessage)

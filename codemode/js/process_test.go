@@ -4,9 +4,11 @@ package js
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -184,6 +186,27 @@ func TestSendDoesNotWait(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, i, id)
 		require.Len(t, rest, len(big))
+	}
+}
+
+// TestInterruptEnds: what interrupts the read of one run does not interrupt that of the next, however late it comes.
+func TestInterruptEnds(t *testing.T) {
+	in, out, err := os.Pipe()
+	require.NoError(t, err)
+	defer in.Close()
+	defer out.Close()
+	p := &process{in: &frameReader{from: in, most: 100}}
+	for range 2000 {
+		ctx, cancel := context.WithCancel(t.Context())
+		stop := p.interrupt(ctx)
+		cancel()
+		stop()
+		defer p.interrupt(t.Context())()
+		runtime.Gosched()
+		_, err := out.Write(frameOf(frameReady))
+		require.NoError(t, err)
+		_, _, err = p.in.next()
+		require.NoError(t, err)
 	}
 }
 

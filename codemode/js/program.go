@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -91,6 +92,7 @@ func (p *program) run() (o codemode.Outcome) {
 	if why := m.why(); why != running {
 		return p.stoppedBy(why)
 	}
+	o.Unsettled = slices.Sorted(maps.Keys(p.inFlight))
 	o.Unhandled = p.unhandled()
 	if why := m.why(); why != running {
 		return p.stoppedBy(why)

@@ -2,6 +2,7 @@ package js
 
 import (
 	"fmt"
+	"math"
 	"sync/atomic"
 	"time"
 )
@@ -24,7 +25,8 @@ const poking = time.Millisecond
 
 func newWatch(m *vm, o order) *watch {
 	w := &watch{vm: m, start: time.Now().Add(-o.Spent), wall: o.Limits.Wall, compute: o.Limits.Compute}
-	w.timer = time.AfterFunc(min(w.wall-o.Spent, w.compute), w.look)
+	w.timer = time.AfterFunc(math.MaxInt64, w.look)
+	w.timer.Reset(min(w.wall-o.Spent, w.compute)) // only now: a look needs the timer, and may come at once
 	return w
 }
 

@@ -55,7 +55,12 @@ func work() int {
 	in, out := os.NewFile(0, "host"), os.NewFile(1, "host")
 	confine()
 	debug.SetMemoryLimit(base / 2)
-	w := &worker{in: &frameReader{from: in, most: maxBytes}, file: in, out: out, parent: os.Getppid()}
+	raw, err := in.SyscallConn()
+	if err != nil {
+		return 1
+	}
+	input := &pipe{File: in, raw: raw}
+	w := &worker{in: &frameReader{from: input, most: maxBytes}, file: input, out: out, parent: os.Getppid()}
 	go w.watchHost()
 	if w.write(seal(newFrame(frameReady))) != nil {
 		return 1
@@ -98,9 +103,37 @@ func confine() {
 	_ = os.Chdir("/")
 }
 
+// A pipe is the input of a worker. hasty: a read takes what is there, and waits for nothing.
+type pipe struct {
+	*os.File
+	raw   syscall.RawConn
+	hasty bool
+}
+
+func (p *pipe) Read(b []byte) (n int, err error) {
+	if !p.hasty {
+		return p.File.Read(b)
+	}
+	failed := p.raw.Read(func(fd uintptr) bool {
+		n, err = syscall.Read(int(fd), b)
+		return true
+	})
+	switch {
+	case failed != nil:
+		return 0, failed
+	case err == syscall.EAGAIN || err == syscall.EINTR:
+		return 0, os.ErrDeadlineExceeded
+	case err != nil:
+		return 0, err
+	case n == 0:
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
 type worker struct {
 	in     *frameReader
-	file   *os.File
+	file   *pipe
 	parent int
 
 	mu     sync.Mutex // over what is below: the flush of logs is another goroutine's
@@ -208,8 +241,13 @@ func (w *worker) next(m *vm, until, deadline time.Time) (answer, bool) {
 		if !until.IsZero() && until.Before(d) {
 			d = until
 		}
+		// A deadline that has passed would keep a read from what is there.
+		if w.file.hasty = !d.After(time.Now()); w.file.hasty {
+			d = time.Time{}
+		}
 		_ = w.file.SetReadDeadline(d)
 		kind, payload, err := w.in.next()
+		w.file.hasty = false
 		switch {
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			if !time.Now().Before(deadline) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -221,6 +222,30 @@ func (s suite) calls(t *testing.T) {
 	}
 }
 
+// abortAnywhere: whenever ctx is done, the program ends as aborted or as it would have, and the next one is right.
+func (s suite) abortAnywhere(t *testing.T) {
+	h := &host{answer: later}
+	b := codemode.Bindings{Tools: []string{"echo"}, Call: h.call}
+	n := 200
+	if testing.Short() {
+		n = 20
+	}
+	for i := range n {
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Duration(i*3000/n)*time.Microsecond, cancel)
+		o, err := s.Run(ctx, `for (let i = 0; i < 5; i++) await tools.echo({i}); return 1`, b, small)
+		require.NoError(t, err)
+		if o.Failure != codemode.Abort {
+			require.Empty(t, o.Failure, o.Message)
+		}
+		o, err = s.Run(t.Context(), `return await tools.echo({i: 1})`, b, small)
+		require.NoError(t, err)
+		require.Empty(t, o.Failure, o.Message)
+		require.JSONEq(t, `{"i":1}`, string(o.Value))
+		cancel()
+	}
+}
+
 // uncatchable: what a program has in its catch and finally does not run when a limit has ended it.
 func (s suite) uncatchable(t *testing.T) {
 	l := small
@@ -255,7 +280,9 @@ func (s suite) misuse(t *testing.T) {
 		_, err := s.Run(t.Context(), "return 1", codemode.Bindings{}, l)
 		require.Error(t, err)
 	}
-	o, err := s.Run(t.Context(), "return 1", codemode.Bindings{}, codemode.Limits{})
-	require.NoError(t, err)
-	require.Empty(t, o.Failure)
+	for _, l := range []codemode.Limits{{}, {Wall: math.MaxInt64, Compute: math.MaxInt64}} {
+		o, err := s.Run(t.Context(), "return 1", codemode.Bindings{}, l)
+		require.NoError(t, err)
+		require.Empty(t, o.Failure, o.Message)
+	}
 }

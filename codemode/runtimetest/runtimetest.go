@@ -45,6 +45,7 @@ func Test(t *testing.T, open func(t *testing.T) codemode.Runtime) {
 		{"waiting is not computing", s.waiting},
 		{"abort", s.abort},
 		{"abort before the start", s.abortBefore},
+		{"abort anywhere", s.abortAnywhere},
 		{"memory", s.memory},
 		{"stack", s.stack},
 		{"source", s.source},
@@ -60,6 +61,7 @@ func Test(t *testing.T, open func(t *testing.T) codemode.Runtime) {
 		{"no authority", s.authority},
 		{"clock and dice", s.clock},
 		{"timers", s.timers},
+		{"timers and calls", s.polling},
 		{"many at once", s.many},
 	} {
 		t.Run(c.name, c.test)
@@ -467,6 +469,21 @@ func (s suite) clock(t *testing.T) {
 	require.Empty(t, o.Failure, o.Message)
 	require.JSONEq(t, `[-2000,true,1000,5,"string",0.125,0.25,1,0]`, string(o.Value))
 	s.returns(t, `[true,true]`, fmt.Sprintf("return [Math.abs(Date.now() - %d) < 3600000, Math.random() !== Math.random()]", time.Now().UnixMilli()))
+}
+
+// polling: a program whose timers are always due sees the answers to its calls.
+func (s suite) polling(t *testing.T) {
+	for _, body := range []string{
+		`while (!done) await new Promise(r => setTimeout(r, 0))`,
+		`setInterval(() => { const end = Date.now() + 5; while (Date.now() < end); }, 1); while (!done) await new Promise(r => setTimeout(r, 1))`,
+	} {
+		h := &host{answer: func(_ int, c call) {
+			time.AfterFunc(20*time.Millisecond, func() { c.settle(json.RawMessage("1"), "") })
+		}}
+		o := s.with(t, h, small, `let done = false; tools.slow({}).then(() => { done = true }); `+body+`; return done`)
+		require.Empty(t, o.Failure, o.Message)
+		require.Equal(t, "true", string(o.Value))
+	}
 }
 
 func (s suite) timers(t *testing.T) {
