@@ -34,7 +34,8 @@ type outside struct {
 	now    func() time.Time
 	random func() float64
 
-	// next waits for an answer to a call, at most until then if that is not zero, and until the program is stopped.
+	// next waits for an answer to a call, at most until then if that is not zero, and until the program is stopped. An
+	// answer that is there is returned at any time.
 	next func(until time.Time) (answer, bool)
 }
 
@@ -105,11 +106,11 @@ func (p *program) start() (over bool, o codemode.Outcome) {
 	m := p.vm
 	p.watch.enter()
 	defer p.watch.leave()
-	f, pos, err := compile(m, p.Source, p.Limits.Source)
+	m.limitMemory(p.Limits.Memory)
+	code, pos, err := compile(m, p.Source, p.Limits.Source)
 	if err != nil {
 		return true, failed(codemode.Exception, "%s", err)
 	}
-	defer m.free(f)
 	p.pos = pos
 	m.evalOff()
 	if p.Tools == nil {
@@ -118,12 +119,18 @@ func (p *program) start() (over bool, o codemode.Outcome) {
 	options, _ := json.Marshal(map[string]any{
 		"tools": p.Tools, "now": p.Now, "payload": p.Limits.Payload, "value": p.Limits.Value, "logs": p.Limits.Logs,
 	})
-	m.limit(p.Limits.Memory, p.Limits.Stack)
+	m.limitStack(p.Limits.Stack)
 	r, thrown := m.invoke(fnOpen, m.parse(string(options)))
 	if thrown {
+		m.free(code)
 		return true, p.failure(r)
 	}
 	m.free(r)
+	f, thrown := m.evaluate(code)
+	defer m.free(f)
+	if thrown || !m.isFunction(f) {
+		return true, p.failure(m.dup(f))
+	}
 	promise, thrown := m.call(f)
 	if thrown || m.why() != running {
 		m.free(promise)
@@ -169,11 +176,8 @@ func (p *program) wait() bool {
 	var until time.Time
 	if len(p.timers) > 0 {
 		until = p.timers[0].at
-		if !until.After(time.Now()) {
-			p.fire()
-			return p.vm.why() == running
-		}
 	}
+	// An answer that is there goes before a timer that is due: there may always be one.
 	a, ok := p.out.next(until)
 	switch {
 	case p.vm.why() != running:
@@ -299,7 +303,7 @@ func (p *program) host(op int, args []value) value {
 func (p *program) finish() codemode.Outcome {
 	m := p.vm
 	v := m.outcome(m.main)
-	m.limit(p.Limits.Memory, max(p.Limits.Stack, defaults.Stack)) // the prelude's own walk needs some
+	m.limitStack(max(p.Limits.Stack, defaults.Stack)) // the prelude's own walk needs some
 	r, thrown := m.invoke(fnFinish, v)
 	defer m.free(r)
 	if thrown {
