@@ -139,7 +139,11 @@ func syntaxError(e api.Message, source string, prefix int) error {
 		return fmt.Errorf("SyntaxError: %s\n    at line %d, its last", text, len(lines))
 	}
 	text := clip(strings.TrimSpace(lines[line-1]), 120)
-	return fmt.Errorf("SyntaxError: %s\n    at line %d, column %d: %s", e.Text, line, column+1, text)
+	what := e.Text
+	if strings.HasPrefix(text, "import ") || strings.HasPrefix(text, "export ") { // as models write them
+		what += ": modules cannot be imported, nor be what a program is"
+	}
+	return fmt.Errorf("SyntaxError: %s\n    at line %d, column %d: %s", what, line, column+1, text)
 }
 
 // positions turn the positions of the compiled program into the author's.

@@ -335,7 +335,7 @@ func (p *program) failure(e value) codemode.Outcome {
 	return failed(codemode.Exception, "%s", message)
 }
 
-func (p *program) message(s string) string { return clip(hint(p.pos.in(s)), maxMessage) }
+func (p *program) message(s string) string { return clip(p.hint(p.pos.in(s)), maxMessage) }
 
 func (p *program) unhandled() (all []string) {
 	p.watch.enter()
@@ -393,7 +393,7 @@ func clip(s string, n int) string {
 }
 
 // hint says what to use instead of what models expect and what is not there.
-func hint(message string) string {
+func (p *program) hint(message string) string {
 	line, _, _ := strings.Cut(message, "\n")
 	name, found := strings.CutPrefix(line, "ReferenceError: ")
 	if !found {
@@ -403,7 +403,12 @@ func hint(message string) string {
 	if !found {
 		return message
 	}
-	if h := hints[strings.Trim(name, "'")]; h != "" {
+	name = strings.Trim(name, "'")
+	h := hints[name]
+	if slices.Contains(p.Tools, name) {
+		h = "it is a tool: tools." + name
+	}
+	if h != "" {
 		return line + ": " + h + message[len(line):]
 	}
 	return message
