@@ -53,7 +53,7 @@ type late struct {
 	result  tool.Result
 }
 
-// The causes with which calls are cancelled that have not ended when their program has.
+// errEnded is the cause with which calls are cancelled that have not ended when their program has.
 var errEnded = errors.New("the program that made the call has ended without awaiting it")
 
 // run is the body of run_code.
