@@ -106,8 +106,8 @@ func (v *View) begin(ctx context.Context) (*run, context.Context, error) {
 	return r, program, nil
 }
 
-// watch stops the program if its lane fails, as with an admission that breaks its contract: nothing that it awaits would
-// ever settle.
+// watch stops the program if its lane fails, as with an admission that breaks its contract: nothing that it awaits
+// would ever settle.
 func (r *run) watch() {
 	defer close(r.over)
 	err := r.lane.Wait()

@@ -279,10 +279,19 @@ func (s suite) misuse(t *testing.T) {
 		{Payload: -1}, {InFlight: -1}, {Calls: -1}} {
 		_, err := s.Run(t.Context(), "return 1", codemode.Bindings{}, l)
 		require.Error(t, err)
+		s.checks(t, l, false)
 	}
 	for _, l := range []codemode.Limits{{}, {Wall: math.MaxInt64, Compute: math.MaxInt64}} {
 		o, err := s.Run(t.Context(), "return 1", codemode.Bindings{}, l)
 		require.NoError(t, err)
 		require.Empty(t, o.Failure, o.Message)
+		s.checks(t, l, true)
+	}
+}
+
+// checks: a runtime that says in advance which limits it takes says what is so.
+func (s suite) checks(t *testing.T, l codemode.Limits, taken bool) {
+	if c, ok := s.Runtime.(interface{ CheckLimits(codemode.Limits) error }); ok {
+		require.Equal(t, taken, c.CheckLimits(l) == nil, "%+v", l)
 	}
 }
