@@ -66,13 +66,10 @@ type Bindings struct {
 // Limits bound one run. A field that is zero stands for the default of the runtime, and none can be switched off. A
 // limit that is passed ends the program at once, with the [Kind] that is named, which it cannot catch; a field says so
 // if it is otherwise.
-//
-// Values of calls that a program has not taken yet, as it computes, are bounded by Payload for each of Calls only: a
-// host with tools that return megabytes sets these two so that it has room for their product.
 type Limits struct {
 	Wall     time.Duration // from start to end: Timeout
 	Compute  time.Duration // of the program itself, without its waits for calls and timers: Timeout
-	Memory   int64         // bytes of the program's world: Memory
+	Memory   int64         // bytes of the program's world, and, apart, of what settled calls have for it to take: Memory
 	Stack    int           // bytes: Exception, which a program can catch, as the language has it
 	Source   int           // bytes of the program: Exception, before anything of it runs
 	Logs     int           // bytes of logs; what is more is dropped, and counted

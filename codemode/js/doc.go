@@ -69,7 +69,8 @@
 // # Limits
 //
 // What holds where a field of [codemode.Limits] is zero, and what a field may say. If one is out of range, that is an
-// error of [Runtime.CheckLimits], and so of codemode.New, and of each run.
+// error of [Runtime.CheckLimits], and so of codemode.New, and of each run. Memory bounds the program's world, and, apart
+// from that, the values that wait for a program which computes, and does not take them.
 //
 //	           default     at most
 //	Wall       1 minute

@@ -105,6 +105,18 @@ func (s suite) memory(t *testing.T) {
 	s.returns(t, `1`, "return 1")
 }
 
+// untaken: what settled calls have for a program that does not take it is bounded, and counts as long as it waits only.
+func (s suite) untaken(t *testing.T) {
+	l := small
+	l.Memory, l.Compute = 16<<20, 5*time.Second
+	value := json.RawMessage(`"` + strings.Repeat("x", 1<<20) + `"`)
+	h := &host{answer: func(_ int, c call) { go c.settle(value, "") }}
+	o := s.with(t, h, l, "for (let i = 0; i < 40; i++) tools.echo(); for (;;);")
+	require.Equal(t, codemode.Memory, o.Failure, o.Message)
+	o = s.with(t, h, l, "for (let i = 0; i < 40; i++) await tools.echo(); return 1")
+	require.Empty(t, o.Failure, o.Message)
+}
+
 // stack: that the stack is exhausted is an error that a program can catch.
 func (s suite) stack(t *testing.T) {
 	s.returns(t, `"caught"`, "function f() { return f() + 1 }; try { f() } catch { return 'caught' }")

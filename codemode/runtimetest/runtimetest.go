@@ -47,6 +47,7 @@ func Test(t *testing.T, open func(t *testing.T) codemode.Runtime) {
 		{"abort before the start", s.abortBefore},
 		{"abort anywhere", s.abortAnywhere},
 		{"memory", s.memory},
+		{"results that are not taken", s.untaken},
 		{"stack", s.stack},
 		{"source", s.source},
 		{"logs", s.logs},
