@@ -8,8 +8,8 @@ import (
 	"github.com/keywave-go/keywave/tool"
 )
 
-// describe is what the model is told of run_code. Each sentence is a promise: instructions_test.go has a program for each
-// that holds it to that, and fails for one that it does not know.
+// describe is what the model is told of run_code. Each sentence is a promise: instructions_test.go has a program for
+// each that holds it to that, and fails for one that it does not know.
 func (v *View) describe(defs []tool.Definition) string {
 	l := &v.limits
 	var b strings.Builder

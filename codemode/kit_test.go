@@ -338,5 +338,3 @@ func (j *journal) tools(t require.TestingT) *tool.Registry {
 		}}),
 	)
 }
-
-var _ testing.TB

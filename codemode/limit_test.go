@@ -2,7 +2,6 @@ package codemode_test
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keywave-go/keywave/codemode"
+	"github.com/keywave-go/keywave/codemode/js"
 	"github.com/keywave-go/keywave/plan"
 	"github.com/keywave-go/keywave/tool"
 )
@@ -207,6 +207,22 @@ func TestOptions(t *testing.T) {
 	assert.ErrorIs(t, err, codemode.ErrOption)
 }
 
+// A limit that the runtime would refuse at each run is an error of New, which says which.
+func TestC5LimitsAreChecked(t *testing.T) {
+	rt := js.NewInProcess()
+	defer rt.Close()
+	for want, l := range map[string]codemode.Limits{
+		"limit Source of 1048576 is out of range": {Source: 1 << 20}, "limit Memory of 1 is out of range": {Memory: 1},
+		"limit Calls of -1 is below 0": {Calls: -1},
+	} {
+		_, err := codemode.New(rt, newJournal().tools(t), codemode.Limit(l))
+		assert.ErrorIs(t, err, codemode.ErrOption)
+		assert.ErrorContains(t, err, want)
+	}
+	_, err := codemode.New(rt, newJournal().tools(t), codemode.Limit(codemode.Limits{Source: 1 << 10, Memory: 1 << 20}))
+	assert.NoError(t, err)
+}
+
 // The runtime gets what the host has set, and the defaults of the budgets that are the bridge's.
 func TestC5LimitsReachTheRuntime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -236,5 +252,3 @@ func TestRunCodeArguments(t *testing.T) {
 		assert.Contains(t, none.run().Text(), "no admission")
 	})
 }
-
-var _ = errors.Is

@@ -17,7 +17,7 @@ const (
 	DefaultDrain               = 3 * time.Second
 
 	DefaultCalls    = 200      // in one program
-	DefaultLogs     = 64 << 10 // bytes
+	DefaultLogs     = 64 << 10 // bytes, as are those below
 	DefaultValue    = 256 << 10
 	DefaultPayload  = 8 << 20
 	DefaultInFlight = 32 << 20
@@ -79,15 +79,16 @@ func DrainUnawaited(d time.Duration) Option { return func(o *options) { o.unawai
 // run_code itself, so that each call within it has an end that is recorded before that is given up as a whole.
 func Drain(d time.Duration) Option { return func(o *options) { o.drain = d } }
 
-// Limit bounds each program. A field that is zero stands for its default. Programs cannot exceed any of them.
+// Limit bounds each program. A field that is zero stands for its default. It is an error of [New] if a field is below
+// 0, or, where the runtime has a CheckLimits, if the runtime would refuse it.
 func Limit(l Limits) Option { return func(o *options) { o.limits = l } }
 
 // Shorten sets what shortens results for the log.
 func Shorten(s Shortener) Option { return func(o *options) { o.shorten = s } }
 
 // Timeline sets what is asked, right before a program runs, for what records its calls, as [exec.Record] does: how long
-// each waited, and for what. c is the call of run_code; the number of a span is the Index of a call's [tool.Invocation].
-// If it returns nil nothing is recorded.
+// each waited, and for what. c is the call of run_code; the number of a span is the Index of a call's
+// [tool.Invocation]. If it returns nil nothing is recorded.
 func Timeline(of func(c *tool.Invocation) *exec.Timeline) Option {
 	return func(o *options) { o.timeline = of }
 }
@@ -118,9 +119,17 @@ func choose(opts []Option) (options, error) {
 		return o, fmt.Errorf("%w: DrainUnawaited %v is below 0", ErrOption, o.unawaited)
 	case o.drain <= 0:
 		return o, fmt.Errorf("%w: Drain %v must be above 0", ErrOption, o.drain)
-	case min(int64(l.Wall), int64(l.Compute), l.Memory, int64(l.Stack), int64(l.Source),
-		int64(l.Logs), int64(l.Value), int64(l.Payload), int64(l.InFlight), int64(l.Calls)) < 0:
-		return o, fmt.Errorf("%w: a limit is below 0: no limit can be switched off", ErrOption)
+	}
+	for _, f := range []struct {
+		name string
+		n    int64
+	}{
+		{"Wall", int64(l.Wall)}, {"Compute", int64(l.Compute)}, {"Memory", l.Memory}, {"Stack", int64(l.Stack)}, {"Source", int64(l.Source)},
+		{"Logs", int64(l.Logs)}, {"Value", int64(l.Value)}, {"Payload", int64(l.Payload)}, {"InFlight", int64(l.InFlight)}, {"Calls", int64(l.Calls)},
+	} {
+		if f.n < 0 {
+			return o, fmt.Errorf("%w: limit %s of %d is below 0: no limit can be switched off", ErrOption, f.name, f.n)
+		}
 	}
 	for field, standard := range map[*int]int{
 		&l.Calls: DefaultCalls, &l.Logs: DefaultLogs, &l.Value: DefaultValue, &l.Payload: DefaultPayload, &l.InFlight: DefaultInFlight,

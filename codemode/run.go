@@ -53,7 +53,7 @@ type late struct {
 	result  tool.Result
 }
 
-// The causes with which calls are cancelled that have not ended when their program has.
+// errEnded is the cause with which calls are cancelled that have not ended when their program has.
 var errEnded = errors.New("the program that made the call has ended without awaiting it")
 
 // run is the body of run_code.
@@ -106,8 +106,8 @@ func (v *View) begin(ctx context.Context) (*run, context.Context, error) {
 	return r, program, nil
 }
 
-// watch stops the program if its lane fails, as with an admission that breaks its contract: nothing that it awaits would
-// ever settle.
+// watch stops the program if its lane fails, as with an admission that breaks its contract: nothing that it awaits
+// would ever settle.
 func (r *run) watch() {
 	defer close(r.over)
 	err := r.lane.Wait()

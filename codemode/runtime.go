@@ -10,6 +10,9 @@ import (
 // do is decided behind [Bindings]. Package runtimetest has the tests that any Runtime must pass.
 //
 // A Runtime is safe for concurrent use: any number of programs run at once, each in a world of its own.
+//
+// It can also have a method CheckLimits(Limits) error, which says why Run would refuse limits: [New] asks it, so that
+// the host is told at once, and not the model, by each run.
 type Runtime interface {
 	// Info says what the runtime is. It does not change.
 	Info() Info
@@ -42,7 +45,8 @@ const (
 
 // Bindings are all that a program can reach.
 type Bindings struct {
-	// Tools are the names of the tools, in the order in which a program that lists them finds them. Any string is a name.
+	// Tools are the names of the tools, in the order in which a program that lists them finds them. Any string is a name;
+	// no two are the same.
 	Tools []string
 
 	// Call is called for each call of a tool, one at a time, in the order in which the program makes them, and must not
@@ -53,17 +57,20 @@ type Bindings struct {
 	// that has the failure as its message. The promises of a program settle in the order of the calls of settle.
 	Call func(name string, arguments json.RawMessage, settle func(value json.RawMessage, failure string))
 
-	Now  func() time.Time // the clock that the program sees; nil: the real one
-	Rand func() float64   // Math.random; nil: a random one
+	// Now is the clock that the program sees, and Rand its source of random numbers, from 0 up to 1: nil stands for the
+	// real one. They are called as Call is, one at a time.
+	Now  func() time.Time
+	Rand func() float64
 }
 
-// Limits bound one run. A field that is zero stands for the default of the runtime, and none can be switched off. What is
-// passed ends the program at once, with the [Kind] that is named, and cannot be caught by it.
+// Limits bound one run. A field that is zero stands for the default of the runtime, and none can be switched off. A
+// limit that is passed ends the program at once, with the [Kind] that is named, which it cannot catch; a field says so
+// if it is otherwise.
 type Limits struct {
 	Wall     time.Duration // from start to end: Timeout
 	Compute  time.Duration // of the program itself, without its waits for calls and timers: Timeout
-	Memory   int64         // bytes of the program's world: Memory
-	Stack    int           // bytes; a program can catch it, as the language has it
+	Memory   int64         // bytes of the program's world, and, apart, of what settled calls have for it to take: Memory
+	Stack    int           // bytes: Exception, which a program can catch, as the language has it
 	Source   int           // bytes of the program: Exception, before anything of it runs
 	Logs     int           // bytes of logs; what is more is dropped, and counted
 	Value    int           // bytes of the returned value as JSON: OutputLimit
@@ -99,11 +106,12 @@ type Outcome struct {
 	Dropped int // bytes of logs beyond the limit
 
 	Unhandled []string // messages of rejections that nothing in the program observed
-	Unsettled []int    // the calls, by their place in the order of Call from 0, of whose end it had not heard at its own
-	Compute   time.Duration
+	Unsettled []int    // calls of whose end the program had not heard when it ended: their numbers in the order of Call, from 0
+
+	Compute time.Duration // what Limits.Compute bounds: for how long it computed
 }
 
-// A Log is what a program gave to its console at once.
+// A Log is what one call of the console was given.
 type Log struct {
 	Level string // log, info, warn, error, debug
 	Text  string

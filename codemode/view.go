@@ -20,8 +20,8 @@ const Name = "run_code"
 // A View is not a tool but [tool.Tools]: the place to hand it over to is where these go, such as the Tools of a
 // scheduler. It keeps nothing of the tools: a change of them is seen at once. To restrict what an agent sees, put a
 // [tool.Scope] below the View; one above it restricts its programs just as well, but what it hides run_code still
-// declares, what it adds run_code does not, and it can hide or shadow run_code itself. A View is safe for concurrent use
-// if the tools are, and may serve any number of agents.
+// declares, what it adds run_code does not, and it can hide or shadow run_code itself. A View is safe for concurrent
+// use if the tools are, and may serve any number of agents.
 type View struct {
 	runtime Runtime
 	tools   tool.Tools
@@ -31,7 +31,8 @@ type View struct {
 
 var _ tool.Tools = (*View)(nil)
 
-// New returns a view of tools whose programs run in rt. The error, of an option, wraps [ErrOption].
+// New returns a view of tools whose programs run in rt, which stays the caller's to close. The error wraps [ErrOption]:
+// an option cannot be used, or there is no runtime, or there are no tools.
 func New(rt Runtime, tools tool.Tools, opts ...Option) (*View, error) {
 	if rt == nil || tools == nil {
 		return nil, fmt.Errorf("%w: there must be a runtime, and tools", ErrOption)
@@ -39,6 +40,11 @@ func New(rt Runtime, tools tool.Tools, opts ...Option) (*View, error) {
 	o, err := choose(opts)
 	if err != nil {
 		return nil, err
+	}
+	if checks, ok := rt.(interface{ CheckLimits(Limits) error }); ok {
+		if err := checks.CheckLimits(o.limits); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrOption, err)
+		}
 	}
 	v := &View{runtime: rt, tools: tools, options: o}
 	v.definition, err = tool.Define(tool.Spec[Program, tool.Result]{

@@ -8,7 +8,8 @@ import (
 	"github.com/keywave-go/keywave/tool"
 )
 
-// A CallTree folds the calls that one call made, and those that they made, as a log tells of them, into a tree.
+// A CallTree folds the calls that one call made, and those that they made, as a log tells of them, into a tree. One
+// that has an ID and nothing else is that of a call which has made none yet. It is not safe for concurrent use.
 type CallTree struct {
 	ID    string     // of the call at the root
 	Calls []*SubCall // that it made, in the order of their starts

@@ -48,14 +48,16 @@
 //
 // A program finds the language, ES2023 and more, without Intl, and:
 //
-//   - tools, an object without a prototype, with a function for each name. To read another name from it throws, and lists
-//     the names; ask with in. It is no thenable, unless a tool is named then: await tools is a deadlock in that case.
+//   - tools, an object without a prototype, with a function for each name. To read another name from it throws, and
+//     lists the names; ask with in. It is no thenable, unless a tool is named then: await tools is a deadlock in that
+//     case.
 //   - ToolCallError, the class of what a call rejects with: toolName and message.
-//   - console: log, info, warn, error, debug; trace, dir, table, group and assert are logs too. Strings stay as they are,
-//     other values are as they would be returned, %s and its kin are known.
-//   - setTimeout, setInterval, clearTimeout, clearInterval, queueMicrotask. A timer does not keep a program alive that has
-//     returned, and its wait is no computing.
-//   - structuredClone without transfer, TextEncoder, TextDecoder for UTF-8 without streams, atob, btoa, performance.now.
+//   - console: log, info, warn, error, debug; trace, dir, table, group and assert are logs too. Strings stay as they
+//     are, other values are as they would be returned, %s and its kin are known.
+//   - setTimeout, setInterval, clearTimeout, clearInterval, queueMicrotask. A timer does not keep a program alive that
+//     has returned, and its wait is no computing.
+//   - structuredClone without transfer, TextEncoder, TextDecoder for UTF-8 without streams, atob, btoa,
+//     performance.now.
 //   - Date and Math.random, which the host may replace. In a worker the time zone is UTC, in-process that of the host.
 //
 // There is no file, network, process, environment or module, and no eval or Function. URL is not there either;
@@ -66,8 +68,9 @@
 //
 // # Limits
 //
-// What holds where a field of [codemode.Limits] is zero, and what a field may say. A limit that is out of range is told by
-// each run, in place of the program's end.
+// What holds where a field of [codemode.Limits] is zero, and what a field may say. If one is out of range, that is an
+// error of [Runtime.CheckLimits], and so of codemode.New, and of each run. Memory bounds the program's world, and, apart
+// from that, the values that wait for a program which computes, and does not take them.
 //
 //	           default     at most
 //	Wall       1 minute

@@ -57,6 +57,7 @@ const (
 	stopTime
 	stopAbort
 	stopMemory
+	stopWaiting
 	stopInFlight
 	stopCalls
 	stopPanic

@@ -19,7 +19,7 @@ func world(t *testing.T) *vm {
 	return m
 }
 
-// free frees what an eval returned.
+// run evaluates a script: its value, or what it threw, as text.
 func (m *vm) run(source string) (text string, thrown bool) {
 	v, thrown := m.eval(source, "test.js", false)
 	defer m.free(v)

@@ -35,6 +35,7 @@ func NewInProcess() *Runtime {
 type local struct {
 	mu       sync.Mutex
 	answers  []answer
+	waiting  int64         // bytes of them
 	bell     chan struct{} // rings when there is an answer, or a stop
 	finished bool
 	logs     []codemode.Log
@@ -75,7 +76,7 @@ func runHere(ctx context.Context, o order, b codemode.Bindings, overran *atomic.
 			}
 		}()
 		p := &program{order: o, vm: m, watch: w}
-		p.out = outside{call: l.caller(b), log: l.log, now: time.Now, random: rand.Float64}
+		p.out = outside{call: l.caller(b, m, o.Limits.Memory), log: l.log, now: time.Now, random: rand.Float64}
 		if b.Now != nil {
 			p.out.now = b.Now
 		}
@@ -129,7 +130,7 @@ func (l *local) end(ctx context.Context, o codemode.Outcome) codemode.Outcome {
 	return o
 }
 
-func (l *local) caller(b codemode.Bindings) func(id, tool int, arguments string) {
+func (l *local) caller(b codemode.Bindings, m *vm, memory int64) func(id, tool int, arguments string) {
 	return func(id, tool int, arguments string) {
 		b.Call(b.Tools[tool], json.RawMessage(arguments), func(value json.RawMessage, failure string) {
 			a := answer{id: id, ok: failure == "", text: failure}
@@ -138,10 +139,15 @@ func (l *local) caller(b codemode.Bindings) func(id, tool int, arguments string)
 			}
 			l.mu.Lock()
 			defer l.mu.Unlock()
-			if !l.finished {
-				l.answers = append(l.answers, a)
-				l.ring()
+			if l.finished {
+				return
 			}
+			if l.waiting += int64(len(a.text)); l.waiting > memory {
+				m.halt(stopWaiting)
+			} else {
+				l.answers = append(l.answers, a)
+			}
+			l.ring()
 		})
 	}
 }
@@ -166,7 +172,8 @@ func (l *local) next(m *vm, w *watch, until time.Time) (answer, bool) {
 		l.mu.Lock()
 		if len(l.answers) > 0 {
 			a := l.answers[0]
-			l.answers = l.answers[1:]
+			l.answers[0], l.answers = answer{}, l.answers[1:]
+			l.waiting -= int64(len(a.text))
 			l.mu.Unlock()
 			return a, true
 		}

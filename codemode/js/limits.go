@@ -7,7 +7,7 @@ import (
 	"github.com/keywave-go/keywave/codemode"
 )
 
-// Defaults stand for the fields of [codemode.Limits] that are zero.
+// defaults stand for the fields of [codemode.Limits] that are zero.
 var defaults = codemode.Limits{
 	Wall:     time.Minute,
 	Compute:  10 * time.Second,
@@ -29,6 +29,7 @@ const (
 	maxBytes  = 1 << 30   // of one frame
 )
 
+// withDefaults fills in what is zero. The error is that a limit is out of range.
 func withDefaults(l codemode.Limits) (codemode.Limits, error) {
 	d := defaults
 	fields := []struct {

@@ -20,6 +20,9 @@ const maxRuns = 1000
 //
 // A worker that does not end by itself when a limit is passed is killed. It is used again only after a program that
 // returned or threw, always with a new world. It ends when this process ends.
+//
+// The error is that Worker was not called, that this is a worker itself, or that Max is negative. A worker that cannot
+// be started is an error of a run.
 func New(o Options) (*Runtime, error) {
 	switch {
 	case os.Getenv(workerEnv) != "":

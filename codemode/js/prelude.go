@@ -22,6 +22,7 @@ const (
 	opKind
 )
 
+// opNames are what the prelude calls them, by number.
 var opNames = []string{"call", "log", "timer", "clear", "now", "random", "kind"}
 
 // The functions of the prelude.
@@ -40,7 +41,7 @@ func boot() (*vm, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := m.boot(opNames); err != nil {
+	if err := m.addPrelude(); err != nil {
 		m.close()
 		return nil, err
 	}
@@ -70,9 +71,8 @@ var preludeCode = sync.OnceValues(func() (code string, err error) {
 	return string(unsafe.Slice(at[byte](p), *at[libc.Tsize_t](m.scratch))), nil
 })
 
-// boot gives the world its functions: those of the language are there, the prelude adds the rest. hosts are the names
-// of the operations of host, by number.
-func (m *vm) boot(hosts []string) error {
+// addPrelude gives the world what a program finds besides the language.
+func (m *vm) addPrelude() error {
 	code, err := preludeCode()
 	if err != nil {
 		return err
@@ -92,7 +92,7 @@ func (m *vm) boot(hosts []string) error {
 		return fmt.Errorf("js: prelude: %s", m.text(f))
 	}
 	table := lib.XJS_NewObject(m.tls, m.ctx)
-	for op, name := range hosts {
+	for op, name := range opNames {
 		const kind = lib.EJS_CFUNC_generic_magic
 		fn := lib.XJS_NewCFunction2(m.tls, m.ctx, fp(onHost), nameOf(name), maxArgs, kind, int32(op))
 		lib.XJS_SetPropertyStr(m.tls, m.ctx, table, nameOf(name), fn)

@@ -30,6 +30,7 @@ type process struct {
 
 	mu      sync.Mutex
 	unsent  [][]byte // what did not fit into the pipe
+	waiting int64    // bytes of it
 	sending bool
 	dead    bool
 }
@@ -88,16 +89,17 @@ func (p *process) kill() {
 }
 
 // send sends a frame, and does not wait for the worker to read it: what the pipe does not take is sent by a
-// goroutine, in order.
-func (p *process) send(frame []byte) {
+// goroutine, in order. It returns how many bytes wait for that.
+func (p *process) send(frame []byte) (waiting int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
 	case p.dead:
-		return
+		return 0
 	case p.sending:
 		p.unsent = append(p.unsent, frame)
-		return
+		p.waiting += int64(len(frame))
+		return p.waiting
 	}
 	n := 0
 	_ = p.raw.Write(func(fd uintptr) bool {
@@ -109,8 +111,10 @@ func (p *process) send(frame []byte) {
 	})
 	if n < len(frame) {
 		p.unsent, p.sending = append(p.unsent, frame[n:]), true
+		p.waiting += int64(len(frame) - n)
 		go p.sendRest()
 	}
+	return p.waiting
 }
 
 func (p *process) sendRest() {
@@ -122,6 +126,7 @@ func (p *process) sendRest() {
 		p.mu.Unlock()
 		_, err := p.out.Write(b)
 		p.mu.Lock()
+		p.waiting -= int64(len(b))
 		if err != nil {
 			break // the reader of the worker's output notices
 		}
@@ -172,10 +177,12 @@ type session struct {
 	order order
 	b     codemode.Bindings
 	logs  int // bytes left
+	stop  context.CancelFunc
 
 	mu       sync.Mutex
 	open     []int // bytes of the arguments of a call; -1: settled
 	bytes    int
+	flooded  bool // too much waits for the worker
 	finished bool
 
 	outcome codemode.Outcome
@@ -193,10 +200,12 @@ func (p *process) run(ctx context.Context, o order, b codemode.Bindings, start t
 	timed, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
 	defer p.interrupt(timed)()
+	s.stop = cancel
 	p.send(seal(append(newFrame(frameRun), text...)))
 	done, err := s.serve() // what else went wrong is the worker's, and tells the program's author nothing
 	s.mu.Lock()
 	s.finished = true
+	over := s.flooded
 	s.mu.Unlock()
 	outcome := s.outcome
 	switch {
@@ -207,6 +216,9 @@ func (p *process) run(ctx context.Context, o order, b codemode.Bindings, start t
 		}
 	case errors.Is(err, errPanicked):
 		outcome.Failure, outcome.Message = codemode.Crash, err.Error()
+	case over:
+		f := flooded(o.Limits)
+		outcome.Failure, outcome.Message = f.Failure, f.Message
 	case ctx.Err() != nil:
 		a := aborted(ctx)
 		outcome.Failure, outcome.Message = a.Failure, a.Message
@@ -324,7 +336,10 @@ func (s *session) settle(id int, value json.RawMessage, failure string) {
 		kind, text = frameFailure, []byte(tooLarge(s.order.Limits.Payload))
 	}
 	f := number32(append(make([]byte, 0, headerSize+4+len(text)), newFrame(kind)...), id)
-	s.send(seal(append(f, text...)))
+	if s.send(seal(append(f, text...))) > s.order.Limits.Memory {
+		s.flooded = true
+		s.stop()
+	}
 }
 
 func (s *session) log(payload []byte) error {

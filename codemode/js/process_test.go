@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -302,7 +303,7 @@ func TestWorkerIsBare(t *testing.T) {
 	t.Setenv("SECRET", "x")
 	p := testPool(t, Options{Warm: 1})
 	p.try(t, "await tools.slow()", codemode.Limits{Wall: 100 * time.Millisecond}, func(w *process) {
-		dir := "/proc/" + json.Number(jsonInt(w.cmd.Process.Pid)).String()
+		dir := "/proc/" + strconv.Itoa(w.cmd.Process.Pid)
 		environ, err := os.ReadFile(dir + "/environ")
 		require.NoError(t, err)
 		for _, v := range strings.Split(strings.Trim(string(environ), "\x00"), "\x00") {
@@ -323,9 +324,4 @@ func TestWorkerIsBare(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "/", cwd)
 	})
-}
-
-func jsonInt(n int) string {
-	b, _ := json.Marshal(n)
-	return string(b)
 }

@@ -365,6 +365,8 @@ func (p *program) stoppedBy(why stop) (o codemode.Outcome) {
 		return failed(codemode.Timeout, "%s", p.watch.message())
 	case stopMemory:
 		return failed(codemode.Memory, "the program took more than %d bytes of memory", l.Memory)
+	case stopWaiting:
+		return flooded(l)
 	case stopInFlight:
 		return failed(codemode.OutputLimit, "the arguments of the calls in flight are larger than %d bytes together", l.InFlight)
 	case stopCalls:
@@ -373,6 +375,12 @@ func (p *program) stoppedBy(why stop) (o codemode.Outcome) {
 		return failed(codemode.Abort, "the program was aborted")
 	}
 	return failed(codemode.Crash, "a function of the host panicked")
+}
+
+// flooded is the outcome of a program for which more waits than it may have memory.
+func flooded(l codemode.Limits) codemode.Outcome {
+	return failed(codemode.Memory, "the results of calls that wait for the program are more than %d bytes together: "+
+		"await some calls before it makes others, or ask for less", l.Memory)
 }
 
 func failed(kind codemode.Kind, format string, args ...any) codemode.Outcome {

@@ -48,7 +48,15 @@ func (r *Runtime) Info() codemode.Info {
 	return codemode.Info{Language: "TypeScript", Isolation: r.isolation}
 }
 
-// Run runs a program, as [codemode.Runtime] says.
+// CheckLimits says why Run would refuse limits, if so: [codemode.New] asks it. The package documentation has the
+// ranges.
+func (r *Runtime) CheckLimits(l codemode.Limits) error {
+	_, err := withDefaults(l)
+	return err
+}
+
+// Run runs a program, as [codemode.Runtime] says. The error is [ErrClosed], or says which of the limits or bindings
+// cannot be used, or why there is no worker, or, in-process, that too many programs cannot be stopped.
 func (r *Runtime) Run(
 	ctx context.Context, source string, b codemode.Bindings, l codemode.Limits,
 ) (codemode.Outcome, error) {
@@ -80,7 +88,7 @@ func (r *Runtime) Run(
 }
 
 // Close ends the programs that run, as if their contexts were done, waits for them, and ends the workers. A Runtime
-// that was closed runs nothing more.
+// that was closed runs nothing more. The error is nil, also if it was closed before.
 func (r *Runtime) Close() error {
 	r.mu.Lock()
 	r.close(ErrClosed)

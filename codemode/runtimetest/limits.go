@@ -105,6 +105,18 @@ func (s suite) memory(t *testing.T) {
 	s.returns(t, `1`, "return 1")
 }
 
+// untaken: what settled calls have for a program that does not take it is bounded, and counts as long as it waits only.
+func (s suite) untaken(t *testing.T) {
+	l := small
+	l.Memory, l.Compute = 16<<20, 5*time.Second
+	value := json.RawMessage(`"` + strings.Repeat("x", 1<<20) + `"`)
+	h := &host{answer: func(_ int, c call) { go c.settle(value, "") }}
+	o := s.with(t, h, l, "for (let i = 0; i < 40; i++) tools.echo(); for (;;);")
+	require.Equal(t, codemode.Memory, o.Failure, o.Message)
+	o = s.with(t, h, l, "for (let i = 0; i < 40; i++) await tools.echo(); return 1")
+	require.Empty(t, o.Failure, o.Message)
+}
+
 // stack: that the stack is exhausted is an error that a program can catch.
 func (s suite) stack(t *testing.T) {
 	s.returns(t, `"caught"`, "function f() { return f() + 1 }; try { f() } catch { return 'caught' }")
@@ -279,10 +291,19 @@ func (s suite) misuse(t *testing.T) {
 		{Payload: -1}, {InFlight: -1}, {Calls: -1}} {
 		_, err := s.Run(t.Context(), "return 1", codemode.Bindings{}, l)
 		require.Error(t, err)
+		s.checks(t, l, false)
 	}
 	for _, l := range []codemode.Limits{{}, {Wall: math.MaxInt64, Compute: math.MaxInt64}} {
 		o, err := s.Run(t.Context(), "return 1", codemode.Bindings{}, l)
 		require.NoError(t, err)
 		require.Empty(t, o.Failure, o.Message)
+		s.checks(t, l, true)
+	}
+}
+
+// checks: a runtime that says in advance which limits it takes says what is so.
+func (s suite) checks(t *testing.T, l codemode.Limits, taken bool) {
+	if c, ok := s.Runtime.(interface{ CheckLimits(codemode.Limits) error }); ok {
+		require.Equal(t, taken, c.CheckLimits(l) == nil, "%+v", l)
 	}
 }

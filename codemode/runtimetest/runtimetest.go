@@ -33,9 +33,9 @@ func Test(t *testing.T, open func(t *testing.T) codemode.Runtime) {
 		{"call not awaited", s.unawaited},
 		{"call failure", s.toolCallError},
 		{"names", s.names},
-		{"arguments", s.arguments},
-		{"representation", s.representation},
-		{"invalid output", s.invalidOutput},
+		{"C6 arguments", s.arguments},
+		{"C6 representation", s.representation},
+		{"C6 invalid output", s.invalidOutput},
 		{"exception", s.exception},
 		{"syntax", s.syntax},
 		{"wrapper", s.wrapper},
@@ -47,6 +47,7 @@ func Test(t *testing.T, open func(t *testing.T) codemode.Runtime) {
 		{"abort before the start", s.abortBefore},
 		{"abort anywhere", s.abortAnywhere},
 		{"memory", s.memory},
+		{"results that are not taken", s.untaken},
 		{"stack", s.stack},
 		{"source", s.source},
 		{"logs", s.logs},
@@ -58,7 +59,7 @@ func Test(t *testing.T, open func(t *testing.T) codemode.Runtime) {
 		{"misuse", s.misuse},
 		{"unhandled", s.unhandled},
 		{"worlds are apart", s.apart},
-		{"no authority", s.authority},
+		{"C7 no authority", s.authority},
 		{"clock and dice", s.clock},
 		{"timers", s.timers},
 		{"timers and calls", s.polling},
@@ -70,7 +71,7 @@ func Test(t *testing.T, open func(t *testing.T) codemode.Runtime) {
 
 type suite struct{ codemode.Runtime }
 
-// A Call is a call of a tool that a program made.
+// A call is one of a tool that a program made.
 type call struct {
 	name      string
 	arguments string
