@@ -368,7 +368,8 @@ func (p *program) stoppedBy(why stop) (o codemode.Outcome) {
 	case stopWaiting:
 		return flooded(l)
 	case stopInFlight:
-		return failed(codemode.OutputLimit, "the arguments of the calls in flight are larger than %d bytes together", l.InFlight)
+		return failed(codemode.OutputLimit, "the arguments of the calls in flight are larger than %d bytes together: "+
+			"await some calls before it makes others", l.InFlight)
 	case stopCalls:
 		return failed(codemode.CallLimit, "the program made more than %d calls", l.Calls)
 	case stopAbort:

@@ -108,12 +108,12 @@ func (s suite) memory(t *testing.T) {
 // untaken: what settled calls have for a program that does not take it is bounded, and counts as long as it waits only.
 func (s suite) untaken(t *testing.T) {
 	l := small
-	l.Memory, l.Compute = 16<<20, 5*time.Second
-	value := json.RawMessage(`"` + strings.Repeat("x", 1<<20) + `"`)
+	l.Memory, l.Compute = 2<<20, 5*time.Second
+	value := json.RawMessage(`"` + strings.Repeat("x", 256<<10) + `"`)
 	h := &host{answer: func(_ int, c call) { go c.settle(value, "") }}
-	o := s.with(t, h, l, "for (let i = 0; i < 40; i++) tools.echo(); for (;;);")
+	o := s.with(t, h, l, "for (let i = 0; i < 16; i++) tools.echo(); for (;;);")
 	require.Equal(t, codemode.Memory, o.Failure, o.Message)
-	o = s.with(t, h, l, "for (let i = 0; i < 40; i++) await tools.echo(); return 1")
+	o = s.with(t, h, l, "for (let i = 0; i < 16; i++) await tools.echo(); return 1")
 	require.Empty(t, o.Failure, o.Message)
 }
 
