@@ -1,6 +1,6 @@
 # What a person does here: make run, make test. What a machine does: make ci.
 GO ?= go
-FUZZTIME ?= 3s
+FUZZTIME ?= 1000x
 
 .PHONY: run test ci vet race exhaustive fuzz bench-smoke bench mutants mutants-apply
 
