@@ -247,6 +247,9 @@ var families = []struct {
 }{
 	{family{Lanes: 2, Calls: 2, Cancels: 1}, always},
 	{family{Lanes: 2, Calls: 1, Nests: 2, Cancels: 1}, always},
+	{family{Lanes: 2, Calls: 2, Nests: 1, Within: writeTree}, always},
+	{family{Lanes: 2, Calls: 2, Cancels: 1, Within: writeTree}, always},
+	{family{Lanes: 2, Calls: 1, Nests: 2, Cancels: 1, Within: writeTree}, always},
 	{family{Lanes: 3, Calls: 1, Nests: 1, Cancels: 1}, long},
 	{family{Lanes: 2, Calls: 2, Nests: 2}, long},
 	{family{Lanes: 2, Calls: 1, Nests: 2, Cancels: 1, Leaves: true}, always},
