@@ -62,9 +62,10 @@ func (x *walker) abandonLease(n *world, i int) {
 
 func (x *walker) shut(n *world) {
 	pre := x.unseen(n, opShut, 0)
+	before := *n
 	n.shut = true
-	for i := range n.actors {
-		if n.actors[i].leased && !n.granted(i) {
+	for i := range n.actors { // all that wait, and not those behind who left
+		if before.actors[i].leased && !before.granted(i) {
 			n.leave(i)
 		}
 	}

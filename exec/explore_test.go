@@ -32,7 +32,7 @@ type family struct {
 	Fine      bool
 	Leaves    bool // bodies may return before the lanes that are nested in them end
 	Within    kind // all are nested in the body of such a call; unset: in none
-	Unordered bool // the semaphore serves anybody, and not those first that came first
+	Unordered bool // the semaphore serves anybody, those first that came first among them: fewer states, and no less can happen
 
 	letters []kind // what calls there are; nil: all
 	admits  [kinds][kinds]start
@@ -247,14 +247,17 @@ var families = []struct {
 }{
 	{family{Lanes: 2, Calls: 2, Cancels: 1}, always},
 	{family{Lanes: 2, Calls: 1, Nests: 2, Cancels: 1}, always},
+	{family{Lanes: 2, Calls: 2, Nests: 1, Within: writeTree}, always},
+	{family{Lanes: 2, Calls: 2, Cancels: 1, Within: writeTree}, always},
+	{family{Lanes: 2, Calls: 1, Nests: 2, Cancels: 1, Within: writeTree}, always},
 	{family{Lanes: 3, Calls: 1, Nests: 1, Cancels: 1}, long},
 	{family{Lanes: 2, Calls: 2, Nests: 2}, long},
 	{family{Lanes: 2, Calls: 1, Nests: 2, Cancels: 1, Leaves: true}, always},
 	{family{Lanes: 3, Calls: 2, Nests: 3, Cancels: 1, Unordered: true, letters: []kind{aloneAB, readA, writeA}}, long},
-	{family{Lanes: 2, Calls: 2, Nests: 2, Cancels: 1}, full},
-	{family{Lanes: 3, Calls: 2, Cancels: 1}, full},
-	{family{Lanes: 3, Calls: 1, Nests: 3, Cancels: 1}, full},
-	{family{Lanes: 3, Calls: 2, Nests: 1}, full},
+	{family{Lanes: 2, Calls: 2, Nests: 2, Cancels: 1, Unordered: true}, full},
+	{family{Lanes: 3, Calls: 2, Cancels: 1, Unordered: true}, full},
+	{family{Lanes: 3, Calls: 1, Nests: 3, Cancels: 1, Unordered: true}, full},
+	{family{Lanes: 3, Calls: 2, Nests: 1, Unordered: true}, full},
 	{family{Lanes: 3, Calls: 2, Nests: 3, Unordered: true, letters: claims}, full},
 	{family{Lanes: 3, Calls: 2, Nests: 3, Unordered: true, letters: []kind{aloneAB, keyless, readA, writeA}}, full},
 	{family{Lanes: 3, Calls: 2, Nests: 1, Cancels: 1, Unordered: true, letters: claims}, full},

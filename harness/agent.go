@@ -10,8 +10,9 @@ import (
 )
 
 // An Agent leads one session: it asks a model, runs the calls of its message, and asks again with their results, until
-// the turn ends. [NewAgent] makes one. Its methods are safe for concurrent use, also from within tools, but for
-// WhenIdle there. Several agents can work in one process; they share what their schedulers share.
+// the turn ends. [NewAgent] makes one. Its fields are set before it is told anything and not changed then; its methods
+// are safe for concurrent use, also from within tools, but for WhenIdle there. Several agents can work in one process;
+// they share what their schedulers share.
 //
 // What it is told goes through an inbox. A turn begins with a [Agent.Followup] or a [Agent.Steer] that waits; each
 // Followup begins a turn of its own, in their order. Each step begins with the contexts that results have brought
@@ -24,8 +25,6 @@ import (
 //
 // It has no goroutine while it is idle, and nothing to close.
 type Agent struct {
-	// The fields are set before the agent is told anything and not changed then.
-
 	MaxSteps    int // of a turn; it then ends with the results of the last; 0: no bound
 	MaxFailures int // of calls in a row with one name and the same arguments; the turn then ends with that step; 0: no bound
 
@@ -169,6 +168,7 @@ func (a *Agent) Cancel(cause error, keepInbox bool) {
 }
 
 // WhenIdle returns when the agent does nothing and has no reason to, or ctx is done; then its error is [context.Cause].
+// That a turn ended by an error is none of it: that is in [Agent.Status], with the reason of its end.
 func (a *Agent) WhenIdle(ctx context.Context) error {
 	a.mu.Lock()
 	busy, idle := a.busy, a.idle

@@ -22,6 +22,11 @@
 // order; only tool/result is a message. A call that never starts leaves a tool/call that says so, and its result. A
 // call is known by its [Place]: turn, step and index. Ids are kept as they came, and pair nothing.
 //
+// A call whose body makes calls of its own, as a program does in code mode, leaves two more for each of them, between its
+// tool/call and its tool/settle: tool/code-dispatch-start when it starts, and tool/code-dispatch when its result is final,
+// in the order in which the program made them. They are there to be looked at: no message derives from them, and what of
+// them a log lacks at its end is not repaired. [CallTree] makes a tree of them.
+//
 // A session refuses, with [ErrOrder], what a log must not say: a result without a call, a second one, one out of the
 // model's order, a step that ends while a call of it is open.
 //
@@ -96,6 +101,9 @@
 //	tool/call          ToolCall          a call starts, or is recorded as never started
 //	approval/ask       ApprovalAsk       it waits for an approval
 //	approval/answer    ApprovalAnswer    which is given or refused
+//	tool/code-dispatch-start
+//	                   CodeDispatchStart a program that it runs has made a call, which starts
+//	tool/code-dispatch CodeDispatch      and has its result
 //	tool/settle        ToolSettle        it has settled
 //	tool/result        ToolResult        it has its result
 //	turn/cancel        Cancel            the turn, or some calls, are cancelled
@@ -108,8 +116,10 @@
 //	tail -f log.jsonl | jq -c .data
 //
 // If a writer dies in a write the last line is torn: it has no line feed, or is not a record. Any other line that is
-// not a record is a [*CorruptError] with its number, and the log is not opened. A log whose seqs are out of order,
-// which nothing here writes, is read in the order of its lines, and goes on behind the highest.
+// not a record, and any whose data is not what its type says, is a [*CorruptError] with its number, and no torn end is
+// cut off behind it. A line that is no record keeps the log from being opened; of data, only what says what is open is
+// looked at then, and the rest when somebody reads it. A log whose seqs are out of order, which nothing here writes, is
+// read in the order of its lines, and goes on behind the highest.
 //
 // One session at a time writes to a log: it holds an exclusive advisory lock on the file (flock, or LockFileEx on
 // Windows), which ends with the process. Readers need no lock: [ReadFile] reads what is there, [Follow] waits for more.

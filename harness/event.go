@@ -29,19 +29,21 @@ type Payload interface {
 
 // The types of events. Their payloads are [SessionStart], [TurnStart] and so on.
 const (
-	TypeSessionStart     = "session/start"
-	TypeTurnStart        = "turn/start"
-	TypeStepStart        = "step/start"
-	TypeUserMessage      = "user/message"
-	TypeAssistantMessage = "assistant/message"
-	TypeToolCall         = "tool/call"
-	TypeApprovalAsk      = "approval/ask"
-	TypeApprovalAnswer   = "approval/answer"
-	TypeToolSettle       = "tool/settle"
-	TypeToolResult       = "tool/result"
-	TypeCancel           = "turn/cancel"
-	TypeStepEnd          = "step/end"
-	TypeTurnEnd          = "turn/end"
+	TypeSessionStart      = "session/start"
+	TypeTurnStart         = "turn/start"
+	TypeStepStart         = "step/start"
+	TypeUserMessage       = "user/message"
+	TypeAssistantMessage  = "assistant/message"
+	TypeToolCall          = "tool/call"
+	TypeApprovalAsk       = "approval/ask"
+	TypeApprovalAnswer    = "approval/answer"
+	TypeCodeDispatchStart = "tool/code-dispatch-start"
+	TypeCodeDispatch      = "tool/code-dispatch"
+	TypeToolSettle        = "tool/settle"
+	TypeToolResult        = "tool/result"
+	TypeCancel            = "turn/cancel"
+	TypeStepEnd           = "step/end"
+	TypeTurnEnd           = "turn/end"
 )
 
 // An Opaque is a payload as it is: of a type that this package does not know, or one that is to be copied.
@@ -54,7 +56,7 @@ type Opaque struct {
 func (o Opaque) EventType() string { return o.Type }
 
 // Payload decodes the event into the type that this package has for it, or into an [Opaque] if it has none. Members
-// that the type does not have are passed over.
+// that the type does not have are passed over. Data that is not what the type says is an error, which names the event.
 func (e Event) Payload() (Payload, error) {
 	switch e.Type {
 	case TypeSessionStart:
@@ -73,6 +75,10 @@ func (e Event) Payload() (Payload, error) {
 		return decode[ApprovalAsk](e)
 	case TypeApprovalAnswer:
 		return decode[ApprovalAnswer](e)
+	case TypeCodeDispatchStart:
+		return decode[CodeDispatchStart](e)
+	case TypeCodeDispatch:
+		return decode[CodeDispatch](e)
 	case TypeToolSettle:
 		return decode[ToolSettle](e)
 	case TypeToolResult:
@@ -94,10 +100,14 @@ func decode[P Payload](e Event) (p P, err error) {
 
 // read decodes the data of an event.
 func read(e Event, to any) error {
-	if err := json.Unmarshal(e.Data, to); err != nil {
-		return fmt.Errorf("event %d: its data is no %s: %w", e.Seq, e.Type, err)
+	err := json.Unmarshal(e.Data, to)
+	switch {
+	case err == nil:
+		return nil
+	case e.Seq == 0: // it is still to come into a log
+		return fmt.Errorf("its data is no %s: %w", e.Type, err)
 	}
-	return nil
+	return fmt.Errorf("event %d: its data is no %s: %w", e.Seq, e.Type, err)
 }
 
 // ErrPayload is the error that [Session.Append] wraps when a payload cannot be recorded: it does not encode as JSON, or
@@ -176,7 +186,7 @@ func fits(p Payload, e Event) error {
 	}
 	switch p.(type) {
 	case SessionStart, TurnStart, StepStart, UserMessage, AssistantMessage, ToolCall, ApprovalAsk, ApprovalAnswer,
-		ToolSettle, ToolResult, Cancel, StepEnd, TurnEnd:
+		CodeDispatchStart, CodeDispatch, ToolSettle, ToolResult, Cancel, StepEnd, TurnEnd:
 		return nil
 	}
 	if _, err := e.Payload(); err != nil {

@@ -53,7 +53,8 @@ type disk interface {
 //
 // A torn end is cut off, and told in Torn. What is not a log is left as it is, with an error that wraps [ErrFormat], and
 // so is one with a torn end that has a broken record before it, with a [*CorruptError]. Without a torn end, whether all
-// records can be read shows when they are: [New] reads them.
+// records can be read shows when they are: [New] reads them, and decodes what it needs to know what is open;
+// [Session.Messages] decodes the rest.
 func OpenFile(path string) (*File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -132,7 +133,13 @@ func tear(f disk, size int64) (*TornError, error) {
 	}
 	l := newLines(io.NewSectionReader(f, 0, start+1), 0, 0) // one byte of it, which may be long
 	for {
-		_, err := l.event()
+		at := l.at
+		e, err := l.event()
+		if err == nil {
+			if _, odd := e.Payload(); odd != nil {
+				err = &CorruptError{Line: l.line, Offset: at, Err: odd}
+			}
+		}
 		if torn := (*TornError)(nil); errors.As(err, &torn) {
 			torn.Size = size - start
 			return torn, nil

@@ -15,7 +15,7 @@ const followEvery = 100 * time.Millisecond
 
 // ErrCutBack is the error with which [Follow] ends when the log has become shorter than what it has read: its writer
 // met an error in the middle of several events that belong together, and took back those that were written, or somebody
-// has replaced the file.
+// has replaced the file. What is in it now is to be read from its beginning.
 var ErrCutBack = errors.New("session log was cut back behind its reader")
 
 // Follow reads the events of a log as [ReadFile] does, and goes on when it comes to the end: it waits for more, until
@@ -49,7 +49,7 @@ func Follow(ctx context.Context, path string) iter.Seq2[Event, error] {
 			case <-time.After(followEvery):
 			}
 			if err := still(f, path, at); err != nil {
-				yield(Event{}, fmt.Errorf("session log: %w", err))
+				yield(Event{}, err)
 				return
 			}
 		}
@@ -60,13 +60,13 @@ func Follow(ctx context.Context, path string) iter.Seq2[Event, error] {
 func still(f *os.File, path string, read int64) error {
 	info, err := f.Stat()
 	if err != nil {
-		return err
+		return fmt.Errorf("session log: %w", err)
 	}
 	switch named, err := os.Stat(path); {
 	case errors.Is(err, os.ErrNotExist):
 		return fmt.Errorf("%w: its file is gone", ErrCutBack)
 	case err != nil:
-		return err
+		return fmt.Errorf("session log: %w", err)
 	case !os.SameFile(info, named):
 		return fmt.Errorf("%w: there is another file in its place", ErrCutBack)
 	case info.Size() < read:

@@ -42,18 +42,36 @@ type CallResult struct {
 	Content []tool.Block `json:"content"`
 }
 
-// A Conversation folds the events of a session into messages, one by one. Equal logs give equal messages, and equal
-// bytes of JSON. The zero Conversation is that of a log without events.
+// Messages folds the events of a log into what the model is to be told. Equal logs give equal messages, and equal bytes
+// of JSON; no events give no messages. An error, such as a [*TornError] at the end, comes with the messages up to it.
 //
 // The messages are such that a provider can be sent them that demands one result for each call, right behind the
 // message that made the calls: a message with a call that has no result yet is held back, with all that follows it,
 // until it has. What users say meanwhile comes behind the results. Calls and results are paired by turn, step and
 // index. Of several results of one call, and of several messages of a step whose calls are open, which a [Session] never
 // writes, the first counts. A message with nothing in it is left out, as providers refuse it.
-type Conversation struct {
+//
+// It takes time in proportion to the events. [Session.Messages] is the same for a session that goes on, and looks at
+// each event once.
+func Messages(events iter.Seq2[Event, error]) ([]Message, error) {
+	var c conversation
+	for e, err := range events {
+		if err == nil {
+			err = c.take(e)
+		}
+		if err != nil {
+			return c.soFar(), err
+		}
+	}
+	return c.soFar(), nil
+}
+
+// A conversation is a fold into messages that goes on.
+type conversation struct {
 	messages []Message
 	held     []*exchange
 	ids      map[string]bool
+	events   int // that were taken from a log
 }
 
 // An exchange is a message that is held back, and the results of its calls.
@@ -66,26 +84,20 @@ type exchange struct {
 	left    int
 }
 
-// Messages is the [Conversation] of all events. An error, such as a [*TornError] at the end, comes with the messages up
-// to it.
-func Messages(events iter.Seq2[Event, error]) ([]Message, error) {
-	var c Conversation
-	for e, err := range events {
-		if err == nil {
-			err = c.Add(e)
-		}
-		if err != nil {
-			return c.Messages(), err
-		}
+// soFar returns the messages so far. They are not modified later.
+func (c *conversation) soFar() []Message { return slices.Clip(c.messages) }
+
+// take adds the next event from a log.
+func (c *conversation) take(e Event) error {
+	c.events++
+	if err := c.add(e); err != nil {
+		return odd(c.events, err)
 	}
-	return c.Messages(), nil
+	return nil
 }
 
-// Messages returns the messages so far. They are not modified later, and must not be modified.
-func (c *Conversation) Messages() []Message { return slices.Clip(c.messages) }
-
-// Add takes the next event. It is an error if its data cannot be decoded; the conversation is then as it was.
-func (c *Conversation) Add(e Event) error {
+// add takes the next event. It is an error if its data cannot be decoded; the conversation is then as it was.
+func (c *conversation) add(e Event) error {
 	switch e.Type {
 	case TypeUserMessage:
 		m, err := decode[UserMessage](e)
@@ -115,7 +127,7 @@ func (c *Conversation) Add(e Event) error {
 }
 
 // exchange is that of an assistant message.
-func (c *Conversation) exchange(m AssistantMessage) *exchange {
+func (c *conversation) exchange(m AssistantMessage) *exchange {
 	x := &exchange{
 		message: Message{Role: RoleAssistant, Content: m.Content, Calls: m.Calls, Native: m.Native},
 		turn:    m.Turn, step: m.Step,
@@ -132,7 +144,7 @@ func (c *Conversation) exchange(m AssistantMessage) *exchange {
 }
 
 // id returns an id that no call has had: the one that it was given, if that is free.
-func (c *Conversation) id(given string, p Place) string {
+func (c *conversation) id(given string, p Place) string {
 	if c.ids == nil {
 		c.ids = map[string]bool{}
 	}
@@ -148,7 +160,7 @@ func (c *Conversation) id(given string, p Place) string {
 }
 
 // answer takes the result of a call that is held back for it.
-func (c *Conversation) answer(r ToolResult) {
+func (c *conversation) answer(r ToolResult) {
 	for _, x := range slices.Backward(c.held) {
 		if x.turn != r.Turn || x.step != r.Step || x.left == 0 {
 			continue
@@ -167,13 +179,13 @@ func (c *Conversation) answer(r ToolResult) {
 	c.release()
 }
 
-func (c *Conversation) say(x *exchange) {
+func (c *conversation) say(x *exchange) {
 	c.held = append(c.held, x)
 	c.release()
 }
 
 // release passes on what need not be held back.
-func (c *Conversation) release() {
+func (c *conversation) release() {
 	for len(c.held) > 0 && c.held[0].left == 0 {
 		x := c.held[0]
 		c.held = c.held[1:]

@@ -149,10 +149,13 @@ func TestMessagesOfOddLogs(t *testing.T) {
 
 func TestMessagesOfWhatCannotBeDecoded(t *testing.T) {
 	for _, kind := range []string{harness.TypeUserMessage, harness.TypeAssistantMessage, harness.TypeToolResult} {
-		var c harness.Conversation
-		require.NoError(t, c.Add(harness.Event{Type: harness.TypeUserMessage, Data: json.RawMessage(`{"content":[{"text":"x"}]}`)}))
-		assert.ErrorContains(t, c.Add(harness.Event{Seq: 7, Type: kind, Data: json.RawMessage(`[]`)}), "event 7: its data is no "+kind)
-		assert.Len(t, c.Messages(), 1)
+		said := harness.Event{Seq: 6, Type: harness.TypeUserMessage, Data: json.RawMessage(`{"content":[{"text":"x"}]}`)}
+		odd := harness.Event{Seq: 7, Type: kind, Data: json.RawMessage(`[]`)}
+		var store harness.Memory
+		require.NoError(t, store.Append(said, odd))
+		messages, err := harness.Messages(store.Events())
+		assert.ErrorContains(t, err, "session log: line 2 is not a record: event 7: its data is no "+kind)
+		assert.Len(t, messages, 1)
 	}
 	var store harness.Memory
 	s := open(t, &store)

@@ -26,7 +26,7 @@ func (f ModelFunc) Generate(ctx context.Context, r Request) (AssistantMessage, e
 
 // A Request is what a model is asked with. Nothing in it may be modified.
 type Request struct {
-	Messages []Message         // the conversation so far: see [Conversation]
+	Messages []Message         // the conversation so far: see the function [Messages]
 	Tools    []tool.Definition // that the model may call, in the order of their names
 
 	// Stream may be given the text of the message piece by piece as it comes, for people to read along; it is not needed

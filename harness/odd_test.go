@@ -2,6 +2,7 @@ package harness_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -209,7 +210,51 @@ func TestWrongCitationsAreRefused(t *testing.T) {
 	put(t, s, harness.ToolSettle{Place: at(1, 1, 0), Sources: []uint64{call}})
 }
 
-// The error of data that is not what its type says names the event, once.
+// A line that is JSON, and not what its type says, is an error with its number, whoever decodes it; and nothing is cut
+// off behind it.
+func TestH8UndecodableDataNamesItsLine(t *testing.T) {
+	for kind, data := range map[string]string{
+		harness.TypeTurnStart:        `[]`,
+		harness.TypeTurnEnd:          `{"turn":"one"}`,
+		harness.TypeUserMessage:      `{"content":7}`,
+		harness.TypeAssistantMessage: `{"calls":{}}`,
+		harness.TypeToolSettle:       `{"turn":1,"step":1,"index":0,"result":7}`,
+		harness.TypeToolResult:       `{"turn":1,"step":1,"index":0,"result":7}`,
+	} {
+		var store harness.Memory
+		s := open(t, &store)
+		turn1(t, s, calls(1)...)
+		put(t, s, started(at(1, 1, 0), calls(1)[0]))
+		good := string(bytesOf(logOf(t, s)))
+		odd := fmt.Sprintf("{\"seq\":9,\"time\":\"2030-01-02T03:04:05Z\",\"type\":%q,\"data\":%s}\n", kind, data)
+		says := "event 9: its data is no " + kind
+		path := filepath.Join(t.TempDir(), "log.jsonl")
+		for _, end := range []string{line(10), line(10)[:9], "garbage\n", ""} {
+			log := good + odd + end
+			require.NoError(t, os.WriteFile(path, []byte(log), 0o600))
+			s, err := harness.Open(path)
+			if err == nil { // not all that the log says is looked at to find what is open
+				_, err = s.Messages()
+				require.NoError(t, s.Close())
+			}
+			corrupt := new(harness.CorruptError)
+			require.ErrorAs(t, err, &corrupt, "%s %q", kind, end)
+			assert.Equal(t, 1+strings.Count(good, "\n"), corrupt.Line)
+			assert.Equal(t, 1, strings.Count(err.Error(), says), "%v", err)
+			left, err := os.ReadFile(path)
+			require.NoError(t, err)
+			assert.Equal(t, log, string(left), "%s %q", kind, end)
+			var last error
+			for _, last = range harness.Turns(harness.ReadFile(path)) {
+			}
+			assert.ErrorContains(t, last, says)
+			require.ErrorAs(t, last, &corrupt)
+			assert.Equal(t, 1+strings.Count(good, "\n"), corrupt.Line)
+		}
+	}
+}
+
+// The same of a store that has no lines: the error names the event, once.
 func TestUndecodableDataNamesItsEvent(t *testing.T) {
 	for kind, data := range map[string]string{
 		harness.TypeTurnStart:  `[]`,

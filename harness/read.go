@@ -13,16 +13,20 @@ import (
 // ErrFormat is the error that reading a log wraps when it is none, or one of a later version than [Version].
 var ErrFormat = errors.New("not a session log that can be read here")
 
-// A CorruptError says that a record in the middle of a log cannot be read. Nothing behind it is read, and nothing is
-// repaired: it takes a person to say what happened to the file.
+// A CorruptError says that a line of a log cannot be read, although it was written whole: it is no record, or its data is
+// not what its type says. Nothing behind it is read, and nothing is repaired: it takes a person to say what happened to
+// the file.
 type CorruptError struct {
-	Line   int   // from 1
-	Offset int64 // of the line, in bytes
+	Line   int   // from 1; of a store that has no lines, which event
+	Offset int64 // of the line, in bytes; -1: not known
 	Err    error // what is wrong with it
 }
 
 // Error names the line and what is wrong.
 func (e *CorruptError) Error() string {
+	if e.Offset < 0 {
+		return fmt.Sprintf("session log: line %d is not a record: %v", e.Line, e.Err)
+	}
 	return fmt.Sprintf("session log: line %d (byte %d) is not a record: %v", e.Line, e.Offset, e.Err)
 }
 
@@ -49,6 +53,9 @@ func (e *TornError) Error() string {
 // The error, if there is one, comes with no event and is the last: a [*TornError] at a torn end, which a reader of a
 // log that is being written must expect; a [*CorruptError] for any other line that is not a record; one that wraps
 // [ErrFormat] if it is not a log, or one of a later version; or that of r. Nothing at all is a log without events.
+//
+// It does not decode the data of events. Those who do, such as [Fold], [Messages] and [Turns], end with a *CorruptError
+// if they find that the data of one is not what its type says.
 func Read(r io.Reader) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		for l := newLines(r, 0, 0); ; {

@@ -27,9 +27,27 @@ type Session struct {
 
 	lock   chan struct{} // held for an append; a channel, because a store may take its time
 	fold   fold
-	said   *Conversation // nil: nobody has asked
+	said   *conversation // nil: nobody has asked
 	closed bool
 }
+
+// ErrOrder is the error that [Session.Append] wraps when an event must not follow those that are there: it would leave
+// a log that says what cannot be, such as a result without a call, two results of one call, or results out of the
+// model's order.
+var ErrOrder = errors.New("event is out of order")
+
+func outOf(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrOrder, fmt.Sprintf(format, args...))
+}
+
+// ErrClosed is what a [Session] returns after its Close.
+var ErrClosed = errors.New("session is closed")
+
+// ErrBroken is the error that everything wraps after the first sync of a [Session] that failed, a store that panicked,
+// or an append that failed and could not be taken back. What has been appended may not last, and nobody can find out:
+// what a later sync says would be about something else. Close the session, and open its log again: what is there then
+// is what there is.
+var ErrBroken = errors.New("nobody knows what the session log has kept: close the session, and open its log again")
 
 // Open opens the session whose log is at path, or begins one there. See [OpenFile] for the lock and for torn ends, and
 // [New] for the rest.
@@ -87,7 +105,8 @@ func open(store Store, now func() time.Time) (*Session, error) {
 // After an error nothing of the unit is in the log, and the seqs are given to the next: [ErrPayload], [ErrOrder] and
 // [ErrClosed] say what is wrong with it, and an error of the store, such as a full disk, that it could not take it; the
 // next Append may succeed. Only after an error that wraps [ErrBroken], such as that of a sync that failed, events of the
-// unit may be there, and nothing is appended any more. If the process ends in an Append, a beginning of the unit may be there.
+// unit may be there, and nothing is appended any more. If the process ends in an Append, a beginning of the unit may be
+// there.
 //
 // What an append costs does not depend on how many events there are.
 func (s *Session) Append(d Durability, payloads ...Payload) (first uint64, err error) {
@@ -170,7 +189,7 @@ func (s *Session) write(d Durability, events []Event, unless func(*fold) error) 
 	s.sync.wrote(events[len(events)-1].Seq, d) // under the lock: a Close behind it knows what is to be synced
 	if s.said != nil {
 		for _, e := range events {
-			if s.said.Add(e) != nil {
+			if s.said.add(e) != nil {
 				s.said = nil // whoever asks is told, by reading all of it again
 				break
 			}
@@ -269,16 +288,16 @@ func (s *Session) look(f func(*fold)) {
 	f(&s.fold)
 }
 
-// Messages returns what the model is to be told: see [Conversation]. The first call reads the log; later ones go on
-// from there. The messages are shared, and must not be modified.
+// Messages returns what the function [Messages] makes of the log. The first call reads it; later ones go on from there.
+// The messages are shared, and must not be modified.
 func (s *Session) Messages() ([]Message, error) {
 	s.lock <- struct{}{}
 	defer func() { <-s.lock }()
 	if s.said == nil {
-		said := new(Conversation)
+		said := new(conversation)
 		for e, err := range s.store.Events() {
 			if err == nil {
-				err = said.Add(e)
+				err = said.take(e)
 			}
 			if err != nil {
 				return nil, err
@@ -286,7 +305,7 @@ func (s *Session) Messages() ([]Message, error) {
 		}
 		s.said = said
 	}
-	return s.said.Messages(), nil
+	return s.said.soFar(), nil
 }
 
 // Events reads the log from the beginning to the last event that was appended before it was called. It can be read

@@ -73,7 +73,7 @@ func TestCase_session_log_5(t *testing.T) {
 	t.Run("the last line does not hold the maximum", func(t *testing.T) {
 		disk := &ram{data: []byte(start + line(7) + line(4) + line(5))}
 		s := open(t, file(t, disk))
-		assert.Equal(t, uint64(4), s.State().Disorder)
+		assert.Equal(t, uint64(7), s.State().Seq)
 		assert.Equal(t, uint64(8), put(t, s, note(1), note(2)))
 		var seqs []uint64
 		for _, e := range logOf(t, open(t, file(t, disk))) {
@@ -168,7 +168,6 @@ func TestTimeNeverGoesBack(t *testing.T) {
 		after = append(after, e.Time.Sub(noon))
 	}
 	assert.Equal(t, []time.Duration{0, time.Second, time.Second, 2 * time.Second, 2 * time.Second}, after)
-	assert.Equal(t, noon.Add(2*time.Second), s.State().Time)
 }
 
 func TestSeqsEnd(t *testing.T) {

@@ -3,7 +3,6 @@ package harness
 import (
 	"bytes"
 	"cmp"
-	"fmt"
 	"iter"
 	"slices"
 	"time"
@@ -11,15 +10,14 @@ import (
 	"github.com/keywave-go/keywave/tool"
 )
 
-// A State is where a session stands, as its log says.
+// A State is where a session stands, as its log says. What it points to is shared, and must not be modified.
 type State struct {
-	Seq    uint64    // of the last event; 0: there is none
-	Time   time.Time // of the last event
-	Turn   int       // the last that began; 0: none did
-	Step   int       // the last that began in that turn; 0: none did
-	InTurn bool      // Turn has not ended
-	InStep bool      // Step has not ended
-	Cancel *Cancel   // the first cancel of the turn, if that has not ended
+	Seq    uint64  // the highest of all events, which is that of the last; 0: there is none
+	Turn   int     // the last that began; 0: none did
+	Step   int     // the last that began in that turn; 0: none did
+	InTurn bool    // Turn has not ended
+	InStep bool    // Step has not ended
+	Cancel *Cancel // the first cancel of the turn, if that has not ended
 
 	// Open are the calls without a result, in the model's order: every call of a recorded assistant message, started or
 	// not, until its tool/result.
@@ -27,9 +25,6 @@ type State struct {
 
 	// Parked are the contexts that results have brought along and no user message has delivered, in their order.
 	Parked []Parked
-
-	// Disorder is the first seq that is not above all before it; 0: there is none. A [Session] never writes one.
-	Disorder uint64
 }
 
 // An OpenCall is a call that has no result yet.
@@ -84,7 +79,6 @@ type head struct {
 	said   bool // the step has its assistant message
 	cancel *Cancel
 	events int
-	disord uint64
 }
 
 // A step is one that has open calls.
@@ -104,6 +98,7 @@ type call struct {
 	asked   bool
 	done    bool
 	outcome Event // its tool/settle; without a type: it has not settled
+	line    int   // of that, in the log
 	cancel  *Cancel
 }
 
@@ -127,13 +122,16 @@ func (f *fold) read(events iter.Seq2[Event, error]) error {
 	return nil
 }
 
-// take adds an event from a log.
+// take adds the next event from a log.
 func (f *fold) take(e Event) error {
 	if err := f.add(e, false); err != nil {
-		return fmt.Errorf("session log: %w", err)
+		return odd(f.events+1, err)
 	}
 	return nil
 }
+
+// odd is the error of a fold that cannot decode the n-th event of a log.
+func odd(n int, err error) error { return &CorruptError{Line: n, Offset: -1, Err: err} }
 
 // begin begins a unit that can be undone.
 func (f *fold) begin() {
@@ -186,8 +184,7 @@ func (f *fold) cancelOf(p Place) *Cancel {
 // add takes one event. If it is checked, an event that must not follow what is there is an error that wraps ErrOrder,
 // and the fold is left in a state that must be undone. From a log it takes what it can: the first of several tool/call,
 // tool/settle or tool/result of one call counts, and of several messages of a step while calls of it are open; what
-// belongs nowhere is passed over. Then it is an error only if
-// the data of an event cannot be decoded.
+// belongs nowhere is passed over. Then it is an error only if the data of an event cannot be decoded.
 func (f *fold) add(e Event, check bool) error {
 	if !check {
 		f.changed = f.changed[:0]
@@ -202,6 +199,8 @@ func (f *fold) add(e Event, check bool) error {
 		err = f.assistantMessage(e, check)
 	case TypeToolCall, TypeApprovalAsk, TypeApprovalAnswer, TypeToolSettle, TypeToolResult:
 		err = f.ofCall(e, check)
+	case TypeCodeDispatchStart, TypeCodeDispatch:
+		err = f.dispatched(e, check)
 	case TypeUserMessage:
 		err = f.userMessage(e)
 	case TypeCancel:
@@ -217,9 +216,6 @@ func (f *fold) add(e Event, check bool) error {
 	}
 	if err != nil {
 		return err
-	}
-	if e.Seq <= f.seq && f.disord == 0 {
-		f.disord = e.Seq
 	}
 	f.events++
 	f.seq = max(f.seq, e.Seq)
@@ -326,7 +322,7 @@ func (f *fold) ofCall(e Event, check bool) error {
 		c.asked, c.barred = false, !a.Allowed
 	case TypeToolSettle:
 		if c.outcome.Type == "" {
-			c.outcome = e
+			c.outcome, c.line = e, f.events+1
 		}
 	case TypeToolResult:
 		c.done = true
@@ -478,9 +474,8 @@ func (s *step) place() Place { return Place{s.turn, s.step, s.next} }
 // state says where the fold is.
 func (f *fold) state() (State, error) {
 	s := State{
-		Seq: f.seq, Time: f.time,
-		Turn: f.turn, Step: f.step, InTurn: f.inTurn, InStep: f.inStep,
-		Cancel: f.cancel, Parked: append([]Parked(nil), f.parked...), Disorder: f.disord,
+		Seq: f.seq, Turn: f.turn, Step: f.step, InTurn: f.inTurn, InStep: f.inStep,
+		Cancel: f.cancel, Parked: append([]Parked(nil), f.parked...),
 	}
 	for _, in := range f.steps {
 		for i, c := range in.calls {
@@ -494,7 +489,7 @@ func (f *fold) state() (State, error) {
 			if c.outcome.Type != "" {
 				settle, err := decode[ToolSettle](c.outcome)
 				if err != nil {
-					return s, fmt.Errorf("session log: %w", err)
+					return s, odd(c.line, err)
 				}
 				open.Outcome = &settle.Result
 			}

@@ -33,7 +33,7 @@ const (
 // A fast result waits for slow ones before it, in memory. What a call costs beside its body is three records, at the
 // Durability that is chosen: with [SyncAlways] that is three syncs, of which two hold up other calls.
 type Scheduler struct {
-	Session  *Session
+	Session  *Session       // whose calls it runs; there must be one
 	Tools    tool.Tools     // for the model, but for those that only programs may call; nil: there are none
 	Pipeline *tool.Pipeline // around each call; nil: nothing is
 
@@ -56,9 +56,9 @@ type Scheduler struct {
 	Domain exec.Domain         // holds the claims of the calls, across all schedulers that share it; nil: none does
 	Shared *semaphore.Weighted // bounds the bodies of all schedulers that share it, at whatever depth; nil: none does
 
-	// Timeline is asked before the calls of each step start for what records them, as [exec.Record] does: how long each
-	// waited, and for what, which the log does not say. It is called beside nothing else, and must be quick. Nil, or a
-	// nil one: nothing does.
+	// Timeline, if not nil, is called by Run, before the calls of a step start, and says where to record how long each of
+	// them waited, and for what, which the log does not say; nil: nowhere. The [exec.Timeline] begins anew with the step,
+	// and must not be recording another one. It is complete when Run returns.
 	Timeline func(turn, step int) *exec.Timeline
 
 	mu   sync.Mutex
@@ -165,7 +165,7 @@ func (s *Scheduler) take(r *running, lane *exec.Lane) error {
 	defer s.mu.Unlock()
 	if s.step != nil {
 		lane.Close()
-		return errors.Join(fmt.Errorf("turn %d, step %d is still going on", s.step.turn, s.step.number), lane.Wait())
+		return errors.Join(fmt.Errorf("turn %d, step %d is still going on, and a Scheduler runs one step at a time", s.step.turn, s.step.number), lane.Wait())
 	}
 	r.lane, s.step = lane, r
 	return nil

@@ -28,6 +28,7 @@ type stepCall struct {
 	place    Place
 	recorded bool    // it has a tool/call
 	late     *Cancel // was recorded before its start; nil: none was
+	dispatches
 }
 
 // submit hands the calls to the lane.
@@ -142,6 +143,9 @@ func (c *stepCall) record(ctx context.Context, e tool.Event) error {
 	}
 	s, d := c.step.Session, c.step.Durability
 	var err error
+	if e.Parent != nil {
+		return c.dispatched(c.place, e, func(p Payload) (uint64, error) { return s.Append(d, p) })
+	}
 	switch e.Stage {
 	case tool.Started:
 		_, err = s.appendUnless(d, func(f *fold) error {

@@ -17,8 +17,8 @@ import (
 type Store interface {
 	// Append takes events as a unit: they stand together, in their order, and the end of the process cannot undo it. When
 	// it returns an error it has taken none of them, and none is ever read; a Store that cannot say so must refuse
-	// everything from then on, with an error that wraps [ErrBroken]. The seqs of what was refused are used again. Append keeps the data of the events, which is
-	// not modified, but not the slice.
+	// everything from then on, with an error that wraps [ErrBroken]. The seqs of what was refused are used again. Append
+	// may keep the data of the events, which is not modified, but not the slice.
 	Append(events ...Event) error
 
 	// Sync makes all events whose Append returned before it was called as lasting as they can be made: with a File, a
@@ -34,8 +34,8 @@ type Store interface {
 	Close() error
 }
 
-// ErrSeq is the error of an Append of events that do not come behind those that are there, which happens when two
-// sessions write to one store.
+// ErrSeq is the error that a [Store] wraps when it is to append events that do not come behind those that it has, which
+// happens when two sessions write to it.
 var ErrSeq = errors.New("events do not follow those that the store has")
 
 // behind checks that events come one behind the other, and all behind last.

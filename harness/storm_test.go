@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -152,6 +153,13 @@ func (s *storm) agent(t *testing.T, c ctx) *harness.Agent {
 	return a
 }
 
+// all returns the agents that there are by now.
+func (s *storm) all() ([]*harness.Agent, []*harness.Scheduler) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.agents), slices.Clone(s.schedulers)
+}
+
 // meddle cancels, steers or replaces something.
 func (s *storm) meddle(t *testing.T) {
 	s.mu.Lock()
@@ -188,16 +196,18 @@ func TestH1Storm(t *testing.T) {
 				<-time.After(time.Duration(s.n(1500)) * time.Millisecond)
 				s.meddle(t)
 			}
-			for _, a := range s.agents[:3] {
+			agents, _ := s.all() // bodies that were given up may still begin others
+			for _, a := range agents[:3] {
 				c, stop := context.WithTimeout(t.Context(), 10*time.Hour)
 				require.NoError(t, a.WhenIdle(c), "seed %d: %v", seed, a.Status())
 				stop()
 			}
 			<-time.After(time.Minute) // bodies that were given up
-			for i, sch := range s.schedulers {
+			agents, schedulers := s.all()
+			for i, sch := range schedulers {
 				assert.NoError(t, check(logOf(t, sch.Session)), "seed %d, agent %d", seed, i)
 				assert.False(t, sch.Session.State().InTurn, "seed %d, agent %d", seed, i)
-				assert.NoError(t, s.agents[i].Status().Err, "seed %d, agent %d", seed, i)
+				assert.NoError(t, agents[i].Status().Err, "seed %d, agent %d", seed, i)
 			}
 		})
 		if t.Failed() {

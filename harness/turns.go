@@ -42,6 +42,7 @@ type CallLog struct {
 	Asked      time.Time    // that it was asked for an approval; zero: it was not
 	Answered   time.Time    // that somebody answered
 	Allowed    bool         // what the answer was
+	Tree       CallTree     // of the calls that it made itself
 	Settled    time.Time    // zero: it has not, or was refused before it ran
 	Outcome    *tool.Result // it settled with; nil: it has not settled
 	Committed  time.Time    // zero: it has no result
@@ -57,22 +58,14 @@ func Turns(events iter.Seq2[Event, error]) iter.Seq2[*TurnLog, error] {
 	return func(yield func(*TurnLog, error) bool) {
 		var turn *TurnLog     // nil: none has begun
 		ahead := new(TurnLog) // what was said since it ended
+		n := 0
 		for e, err := range events {
-			if err == nil && e.Type == TypeTurnStart {
-				var start TurnStart
-				if start, err = decode[TurnStart](e); err == nil {
-					if turn != nil && !yield(turn, nil) {
-						return
-					}
-					turn, ahead = ahead, new(TurnLog)
-					turn.Turn, turn.Started = start.Turn, e.Time
+			var p Payload
+			if err == nil {
+				n++
+				if p, err = e.Payload(); err != nil {
+					err = odd(n, err)
 				}
-			} else if err == nil {
-				to := turn
-				if to == nil || !to.Ended.IsZero() && !ofCall(e.Type) {
-					to = ahead
-				}
-				err = to.add(e)
 			}
 			if err != nil {
 				if turn == nil || yield(turn, nil) {
@@ -80,6 +73,19 @@ func Turns(events iter.Seq2[Event, error]) iter.Seq2[*TurnLog, error] {
 				}
 				return
 			}
+			if start, ok := p.(TurnStart); ok {
+				if turn != nil && !yield(turn, nil) {
+					return
+				}
+				turn, ahead = ahead, new(TurnLog)
+				turn.Turn, turn.Started = start.Turn, e.Time
+				continue
+			}
+			to := turn
+			if to == nil || !to.Ended.IsZero() && !ofCall(e.Type) {
+				to = ahead
+			}
+			to.add(e, p)
 		}
 		if turn != nil && !yield(turn, nil) {
 			return
@@ -92,17 +98,13 @@ func Turns(events iter.Seq2[Event, error]) iter.Seq2[*TurnLog, error] {
 
 func ofCall(kind string) bool {
 	switch kind {
-	case TypeToolCall, TypeApprovalAsk, TypeApprovalAnswer, TypeToolSettle, TypeToolResult:
+	case TypeToolCall, TypeApprovalAsk, TypeApprovalAnswer, TypeCodeDispatchStart, TypeCodeDispatch, TypeToolSettle, TypeToolResult:
 		return true
 	}
 	return false
 }
 
-func (t *TurnLog) add(e Event) error {
-	p, err := e.Payload()
-	if err != nil {
-		return err
-	}
+func (t *TurnLog) add(e Event, p Payload) {
 	switch p := p.(type) {
 	case Opaque:
 		t.Other = append(t.Other, e)
@@ -132,13 +134,12 @@ func (t *TurnLog) add(e Event) error {
 			s.Message, s.Answered = &p, e.Time
 			s.Calls = make([]CallLog, len(p.Calls))
 			for i, c := range p.Calls {
-				s.Calls[i].Call = c
+				s.Calls[i].Call, s.Calls[i].Tree.ID = c, c.ID
 			}
 		}
 	default:
 		t.call(e, p)
 	}
-	return nil
 }
 
 // call takes an event of one call.
@@ -155,6 +156,14 @@ func (t *TurnLog) call(e Event, p Payload) {
 	case ApprovalAnswer:
 		if c := t.at(p.Place); c != nil {
 			c.Answered, c.Allowed = e.Time, p.Allowed
+		}
+	case CodeDispatchStart:
+		if c := t.at(p.Place); c != nil {
+			c.Tree.Start(e.Time, p)
+		}
+	case CodeDispatch:
+		if c := t.at(p.Place); c != nil {
+			c.Tree.Settle(e.Time, p)
 		}
 	case ToolSettle:
 		if c := t.at(p.Place); c != nil && c.Outcome == nil {

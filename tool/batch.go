@@ -336,7 +336,7 @@ func (p *parser) items(n node) *jsonError {
 		}
 		switch kind {
 		case "":
-			return n.fail("it has no type")
+			return n.fail(`it has no type, which items of a message have; for calls alone want {"calls": [...]}`)
 		case "function_call":
 			return p.add(n, m["call_id"], m["name"], m["arguments"])
 		case "tool_use":

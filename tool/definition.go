@@ -78,6 +78,10 @@ type Spec[In, Out any] struct {
 	// ConcludesTurn says that a success of this tool is the end of the turn: the result says so when it is committed.
 	ConcludesTurn bool
 
+	// RunsPrograms says that the tool runs programs that make calls of their own: see [NewNested]. A [Result] of its body
+	// may say that the program failed, by the Code [CodeRunFailed], and that a call of it concludes the turn.
+	RunsPrograms bool
+
 	// ProgramOnly says that the tool is for programs that make calls of their own, and not for the model: see [Direct].
 	ProgramOnly bool
 }
@@ -100,6 +104,7 @@ type Definition struct {
 	finalize func(context.Context, *Invocation, Result) ([]Block, error) // nil: nothing
 	last     bool                                                        // it concludes the turn
 	programs bool                                                        // only they may call it
+	runs     bool                                                        // it runs them
 }
 
 // ErrDefinition is the error that [Define] and [Registry.Register] wrap: a declaration that cannot be used.
@@ -140,6 +145,7 @@ func Define[In, Out any](spec Spec[In, Out]) (*Definition, error) {
 		finalize:    spec.Finalize,
 		last:        spec.ConcludesTurn,
 		programs:    spec.ProgramOnly,
+		runs:        spec.RunsPrograms,
 	}
 	decode, flat := decoder[In](), flat(reflect.TypeFor[In]())
 	d.bind = func(raw json.RawMessage) (bound, error) {
@@ -229,6 +235,15 @@ func (d *Definition) check(r Result) error {
 		return &outputError{problems}
 	}
 	return nil
+}
+
+// own is a result of a body or a wrapper without what a tool like this cannot say.
+func (d *Definition) own(r Result) Result {
+	if !d.runs {
+		r.Code, r.Concludes = "", false
+	}
+	r.IsError = r.IsError || r.Code != ""
+	return r
 }
 
 // decoder returns a function that turns JSON which satisfies a schema into a T. It can still fail: an integer may be

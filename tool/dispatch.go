@@ -58,8 +58,8 @@ func (j *Job) dispatch(ctx context.Context) Result {
 // CodeOf returns the code of the result of a call when it comes to rest: it is for wrappers that count or trace, which
 // are given ctx and get r and err from next. A result that is the tool's own, ok or error, has none.
 func CodeOf(ctx context.Context, r Result, err error) Code {
-	if err == nil && ctx.Err() == nil {
-		return ""
+	if err == nil && (ctx.Err() == nil || r.Code != "") {
+		return r.Code
 	}
 	var output *outputError
 	if errors.As(err, &output) {
@@ -112,6 +112,7 @@ func (c *callContext) body(ctx context.Context) (r Result, err error) {
 		}
 	}
 	if r, err = b.run(ctx); err == nil {
+		r = p.tool.own(r)
 		err = p.tool.check(r)
 	}
 	return r, err
@@ -122,6 +123,7 @@ func (c *callContext) checked(r Result) (Result, error) {
 	tool := c.job.prepared.tool
 	r, err := r.tidy(tool.Name)
 	if err == nil {
+		r = tool.own(r)
 		err = tool.check(r)
 	}
 	return r, err

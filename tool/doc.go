@@ -20,7 +20,7 @@
 // a stream of calls or record each of them.
 //
 //	stage      where         what
-//	prepare    in the lane   arguments, policies, prompt, guards
+//	prepare    in the lane   Record, listeners, gates; arguments, policies, prompt, guards
 //	dispatch   on a worker   wrappers around the body, check of what it returned
 //	settled    at once       the result is there; Record, listeners
 //	finalize   in the lane   reviewers, the tool's Finalize, budget; Record, listeners, gates
@@ -56,6 +56,12 @@
 // effect may have happened. A panic or an error in what is around the body is the outcome of that call. It stops no
 // other call and no lane, and it never opens what it was to keep shut: a policy that fails denies, a reviewer that
 // fails withholds. What observers do when they fail changes nothing.
+//
+// # Calls within calls
+//
+// The body of a tool can make calls of its own, as one that runs a program does: jobs of [NewNested], in a lane that is
+// made with its context. They go through the same pipeline, with their Parent in the [Invocation], and [RecordNested] has
+// them recorded with the call around them. No [Budget] holds for them, because no model is shown what they return.
 //
 // # Contracts
 //

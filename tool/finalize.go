@@ -16,8 +16,10 @@ func (j *Job) finalize(ctx context.Context) {
 	j.review(ctx)
 	j.finish(ctx)
 	d := j.Definition
-	j.Result.Concludes = d != nil && d.last && j.Result.Code == "" && !j.Result.IsError
-	j.shorten(ctx)
+	j.Result.Concludes = d != nil && (d.last && j.Result.Code == "" && !j.Result.IsError || d.runs && j.Result.Concludes)
+	if j.Parent == nil { // no model is shown what a program gets
+		j.shorten(ctx)
+	}
 }
 
 // review lets the reviewers see what the tool returned, if it did.
@@ -25,7 +27,7 @@ func (j *Job) review(ctx context.Context) {
 	r := &j.Result
 	notice := 0 // blocks that are not the tool's
 	switch r.Code {
-	case "":
+	case "", CodeRunFailed:
 	case Aborted, Timeout:
 		if notice = min(1, len(r.Content)); len(r.Content) == notice && len(r.Value) == 0 {
 			return
@@ -66,6 +68,9 @@ func (j *Job) review(ctx context.Context) {
 			}
 		}
 		if v.Content != nil {
+			if j.Parent != nil && len(v.Value) == 0 { // else the program would get what the reviewer has replaced
+				r.Value = nil
+			}
 			r.Content = append(r.Content[:notice:notice], v.Content...)
 		}
 		r.Contexts = append(r.Contexts[:len(r.Contexts):len(r.Contexts)], v.Contexts...)

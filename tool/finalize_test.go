@@ -111,7 +111,7 @@ func TestReviewersSeeWhatTheToolReturned(t *testing.T) {
 		assert.Equal(t, []tool.Code{"", "", tool.Denied, tool.Panic, tool.Timeout, tool.Aborted, tool.Aborted, tool.AbortedBeforeDispatch, tool.AbortedBeforeDispatch}, codes(run.results()))
 		for _, i := range []int{4, 5} {
 			got := run.jobs[i].Result
-			assert.Len(t, got.Content, 2)
+			require.Len(t, got.Content, 2)
 			assert.Contains(t, got.Content[0].Text, "Its effect may have happened, wholly or in part.")
 			assert.Equal(t, "reviewed", got.Content[1].Text)
 			assert.Equal(t, `"reviewed"`, string(got.Value))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/keywave-go/keywave/exec"
 	"github.com/keywave-go/keywave/plan"
@@ -27,12 +28,16 @@ type Job struct {
 	// Settled and, unless the pipeline says that a prompt holds the lane, Answered. Its error is that of the stage, and
 	// stops the lane; an answer that it fails to record is none. At Committed it may call Abort, if the call is
 	// cancelled only now.
+	//
+	// It is also told of calls that the body makes itself, if that has them recorded: see RecordNested. Their events
+	// have a Parent, come from any goroutine while the body runs, and an error is that of RecordNested.
 	Record func(ctx context.Context, e Event) error
 
 	prepared prepared
 	clock    clock
 	approval *approval // what Await has to wait for; nil: nothing
 	batch    *batch
+	nested   atomic.Int64 // calls that its body has made
 }
 
 var (
@@ -200,6 +205,13 @@ func (j *Job) Commit(ctx context.Context) error {
 func (j *Job) Skip(ctx context.Context, cause error) error {
 	j.Result = j.cancelled(cause)
 	return j.Commit(ctx)
+}
+
+// Drop takes the place of Skip for a call that leaves no trace, such as one that a program made and did not wait for: it
+// has a result that says why it was not run, and nobody is told.
+func (j *Job) Drop(cause error) {
+	j.clock.stop()
+	j.Result = j.cancelled(cause)
 }
 
 // Interrupt makes the result of a call that was running when the process ended, of which a log has no more than its

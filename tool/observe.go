@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 )
 
 // A Stage is what happened to a call.
@@ -31,19 +32,21 @@ func (s Stage) String() string {
 type Event struct {
 	*Invocation // whose call it is: as of its start, from Started on
 	Stage       Stage
-	Reason      string // of Asked: the policy's
-	Result      Result // of Answered, why it may not run, if so; of Settled, as it came to rest; of Committed, final
+	Reason      string    // of Asked: the policy's
+	At          time.Time // of an event for RecordNested: when the call started, or its body came to rest; zero: not noted
+	Result      Result    // of Answered, why it may not run, if so; of Settled, as it came to rest; of Committed, final
 }
 
-// A Gate is an observer that the lane waits for. It is told Started and Committed, as they happen, in the lane. What it
-// does when it fails changes nothing.
+// A Gate is an observer that the lane waits for. It is told [Started] and [Committed], as they happen, in the lane: one
+// lane calls it for one event at a time, several lanes that share a [Pipeline] at once. A panic in it changes nothing.
 type Gate func(ctx context.Context, e Event)
 
 // A Listener is an observer that nobody waits for. It is told what happens, one event after the other, in the order in
 // which it happens, on a goroutine that lives no longer than there is something to tell. What it has not been told yet
 // is kept in memory. A panic in it, or a runtime.Goexit, ends its handling of that event and changes nothing else.
 //
-// NewListener makes one. It is safe for concurrent use, and may listen to several pipelines.
+// [NewListener] makes one. It is safe for concurrent use, and may listen to several pipelines, whose events it is told in
+// one order.
 type Listener struct {
 	f func(Event)
 
@@ -53,11 +56,11 @@ type Listener struct {
 	idle   chan struct{} // closed when nothing is left to be told; nil: nobody waits for that
 }
 
-// NewListener returns a listener that f is called for.
+// NewListener returns a listener that calls f with each event, one call at a time.
 func NewListener(f func(Event)) *Listener { return &Listener{f: f} }
 
 // Wait returns when the listener has been told all that has happened so far, or ctx is done; then its error is
-// [context.Cause].
+// [context.Cause]. Called by the listener itself it would wait for its own return, until ctx is done.
 func (l *Listener) Wait(ctx context.Context) error {
 	l.mu.Lock()
 	if !l.busy {

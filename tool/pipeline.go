@@ -66,9 +66,9 @@ type Verdict struct {
 type Action uint8
 
 const (
-	Deny Action = iota
-	Ask
-	Allow
+	Deny  Action = iota // it does not run, and its result is [Denied]
+	Ask                 // the [Prompter] asks about it
+	Allow               // it may run, as far as this policy goes
 )
 
 // A Guard can only say no: it is called last before a call's body may start, after an answer too, so that what it finds
@@ -99,7 +99,10 @@ type Review struct {
 	// Value, if there is one, replaces that of a success. It must be what the tool declares, and is rendered anew.
 	Value json.RawMessage
 
-	Content  []Block   // if not nil, it replaces what the model is shown
+	// Content, if not nil, replaces what the model is shown. What a program gets of a call that it made is the value: of
+	// such a call Content replaces that, too, unless there is a Value.
+	Content []Block
+
 	Contexts []Context // are added to those of the result
 }
 
@@ -110,6 +113,9 @@ type Invocation struct {
 	Call     Call      // as the model wrote it
 	Tools    Tools     // where its name is looked up
 	Pipeline *Pipeline // what it goes through
+
+	// Parent is the call whose body made this one: see [NewNested]. Nil: the model, or a host, did.
+	Parent *Invocation
 
 	Binding                   // what its name means: as of its start, once it has started
 	Arguments json.RawMessage // {} if the model wrote none; they satisfy the tool's schema once the call has started

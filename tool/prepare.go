@@ -24,7 +24,7 @@ func prepare(t Tools, b Binding, c Call) (p prepared) {
 	p.tool = b.Definition
 	p.raw = arguments(c)
 	if p.tool == nil {
-		p.refusal = unknownTool(t, c)
+		p.refusal = unknownTool(t, c, b.Hint)
 		return p
 	}
 	problems := p.accept()

@@ -135,6 +135,7 @@ func (r *Registry) Definitions() []Definition {
 type Binding struct {
 	Definition *Definition // nil: there was no such tool. Not to be modified
 	Generation uint64      // counts the changes of what the name was looked up in
+	Hint       string      // if there was none: what the model is told besides, such as how it can be called after all
 }
 
 // Bind returns what name means now.

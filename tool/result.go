@@ -55,9 +55,10 @@ func (c Code) MayHaveRun() bool {
 
 // A Result is the outcome of one call. Encoded as JSON and decoded again it is the same, byte for byte.
 //
-// A body that returns a Result sets IsError, ErrorName, Content, Value, Meta and Contexts; the rest is the pipeline's.
+// A body that returns a Result sets IsError, ErrorName, Content, Value, Meta and Contexts; the rest is the pipeline's,
+// unless the tool RunsPrograms: see [Spec].
 type Result struct {
-	Code      Code            `json:"code,omitempty"`      // of the pipeline alone: what a body puts here is dropped
+	Code      Code            `json:"code,omitempty"`      // of the pipeline: what a body puts here is dropped
 	IsError   bool            `json:"isError,omitempty"`   // true with every Code
 	ErrorName string          `json:"errorName,omitempty"` // of an error that the body returned: its type, such as fs.PathError; not for models
 	Content   []Block         `json:"content"`             // for the model
@@ -176,7 +177,9 @@ func valueOf(out any) (json.RawMessage, error) {
 // tidy brings a result that somebody else made, such as a body or a wrapper, into the form in which it is passed on, or
 // says why it cannot be. name is the tool's.
 func (r Result) tidy(name string) (Result, error) {
-	r.Code, r.Concludes = "", false
+	if r.Code != CodeRunFailed {
+		r.Code = ""
+	}
 	var err error
 	if r.Value, err = tidyJSON(r.Value, "/value"); err != nil {
 		return Result{}, err

@@ -32,12 +32,12 @@ func (s *Scope) Bind(name string) Binding {
 	if s.Own != nil {
 		own := s.Own.Bind(name)
 		if own.Definition != nil {
-			b.Definition = own.Definition
+			b.Definition, b.Hint = own.Definition, ""
 		}
 		b.Generation += own.Generation
 	}
 	if !s.visible(name) {
-		b.Definition = nil
+		b.Definition, b.Hint = nil, ""
 	}
 	return b
 }

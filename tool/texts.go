@@ -40,7 +40,7 @@ func errorName(err error) string {
 	return ""
 }
 
-func unknownTool(t Tools, c Call) Result {
+func unknownTool(t Tools, c Call, hint string) Result {
 	var names []string
 	for _, d := range t.Definitions() {
 		names = append(names, named(d.Name))
@@ -50,6 +50,9 @@ func unknownTool(t Tools, c Call) Result {
 		known = fmt.Sprintf("The tools are: %s, and %d more.", strings.Join(names[:maxNames], ", "), more)
 	} else if len(names) > 0 {
 		known = fmt.Sprintf("The tools are: %s.", strings.Join(names, ", "))
+	}
+	if hint != "" {
+		known += " " + bounded(hint, maxReason)
 	}
 	return coded(UnknownTool, "There is no tool %s: nothing was run. %s", quoted(c.Name), known)
 }

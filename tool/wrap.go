@@ -8,12 +8,15 @@ import (
 	"time"
 )
 
-// WithTimeout bounds what is inside of it, such as one attempt of a body, by d. Past it the context is done, with a
-// [*TimeoutError]; a body that comes to rest then has TIMEOUT for its outcome, with what it returned below the notice,
-// and an error of its own stays what it is. The bound of a [Spec] counts from the submission of a call; this one counts
-// from when the body starts. It does not give up a body that ignores its context.
+// WithTimeout bounds what is inside of it, such as one attempt of a body, by d; 0 or less: no bound. Past it the context
+// is done, with a [*TimeoutError]; a body that comes to rest then has TIMEOUT for its outcome, with what it returned
+// below the notice, and an error of its own stays what it is. The bound of a [Spec] counts from the submission of a call;
+// this one counts from when the body starts. It does not give up a body that ignores its context.
 func WithTimeout(d time.Duration) Wrapper {
 	return func(ctx context.Context, c *Invocation, next Next) (Result, error) {
+		if d <= 0 {
+			return next(ctx)
+		}
 		late := &TimeoutError{d}
 		inner, cancel := context.WithTimeoutCause(ctx, d, late)
 		defer cancel()

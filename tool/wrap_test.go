@@ -230,6 +230,11 @@ func TestWithTimeout(t *testing.T) {
 		run.lane.CancelCall(0, errBoom)
 		require.NoError(t, run.lane.Wait())
 		assert.Equal(t, tool.Aborted, run.jobs[0].Result.Code, "the cancel of the call is not this timeout")
+
+		p = &tool.Pipeline{Wrappers: []tool.Wrapper{tool.WithTimeout(0)}}
+		results, err = p.Run(t.Context(), r, named("slow"))
+		require.NoError(t, err)
+		assert.Equal(t, []string{"done"}, texts(results), "0 is no bound")
 	})
 }
 

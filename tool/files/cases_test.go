@@ -43,7 +43,7 @@ func TestCase_lost_update_1(t *testing.T) {
 				w := newWorld(t, "p.md = A B C D E F")
 				path := filepath.Join(w.dir, "p.md")
 				var inside, peak atomic.Int32
-				slow := define("edit", "", func(in editArgs) ([]plan.Claim, error) { return w.f.follow(in.Path, plan.Write) },
+				slow := declare("edit", "", func(in editArgs) ([]plan.Claim, error) { return w.f.follow(in.Path, plan.Write) },
 					func(ctx context.Context, in editArgs) (tool.Result, error) {
 						now := inside.Add(1)
 						defer inside.Add(-1)
@@ -179,7 +179,7 @@ func TestCase_dir_vs_file_1(t *testing.T) {
 	type patchArgs struct {
 		Dir string `json:"dir"`
 	}
-	require.NoError(t, w.reg.Register(define("apply_patch", "", func(in patchArgs) ([]plan.Claim, error) { return w.f.follow(in.Dir, plan.Write) },
+	require.NoError(t, w.reg.Register(declare("apply_patch", "", func(in patchArgs) ([]plan.Claim, error) { return w.f.follow(in.Dir, plan.Write) },
 		func(_ context.Context, in patchArgs) (tool.Result, error) {
 			return tool.Text("patched"), os.WriteFile(filepath.Join(w.dir, in.Dir, "a.go"), []byte("patched"), 0o644)
 		})))

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"unicode/utf8"
 
+	"github.com/google/jsonschema-go/jsonschema"
+
 	"github.com/keywave-go/keywave/plan"
 	"github.com/keywave-go/keywave/tool"
 	"github.com/keywave-go/keywave/tool/keys"
@@ -72,30 +74,30 @@ func (f *Files) Close() error { return f.root.Close() }
 // Tools returns the definitions, for a [tool.Registry].
 func (f *Files) Tools() []*tool.Definition {
 	return []*tool.Definition{
-		define("read", "Read a text file, or a range of its lines. The result names the file's size and its version, which write and edit take to refuse if the file has changed since. Long files and long lines are cut, and say so.",
+		define[readValue]("read", "Read a text file, or a range of its lines. The result names the file's size and its version, which write and edit take to refuse if the file has changed since. Long files and long lines are cut, and say so.",
 			func(in readArgs) ([]plan.Claim, error) { return f.follow(in.Path, plan.Read) }, f.read),
-		define("write", "Write a whole file: create it, with any missing directories, or replace it. The result names its new version.",
+		define[writeValue]("write", "Write a whole file: create it, with any missing directories, or replace it. The result names its new version.",
 			func(in writeArgs) ([]plan.Claim, error) { return f.follow(in.Path, plan.Write) }, f.write),
-		define("edit", "Replace an exact piece of text in a file. The text must be found exactly once, unless replace_all is set.",
+		define[writeValue]("edit", "Replace an exact piece of text in a file. The text must be found exactly once, unless replace_all is set.",
 			func(in editArgs) ([]plan.Claim, error) { return f.follow(in.Path, plan.Write) }, f.edit),
-		define("list", "List a directory, not what is below its directories: names, sizes of files, a slash after directories.",
+		define[listValue]("list", "List a directory, not what is below its directories: names, sizes of files, a slash after directories.",
 			func(in listArgs) ([]plan.Claim, error) { return f.follow(orRoot(in.Path), plan.Read) }, f.list),
-		define("grep", "Search the text files below a directory, or one file, line by line for a regular expression (RE2). Skips files that are binary or ignored by .gitignore.",
+		define[grepValue]("grep", "Search the text files below a directory, or one file, line by line for a regular expression (RE2). Skips files that are binary or ignored by .gitignore.",
 			func(in grepArgs) ([]plan.Claim, error) { return f.searches(in.Path, in.Ignored) }, f.grep),
-		define("glob", "Find files and directories by a pattern on their paths below a directory: * and ? within a name, ** across directories, {a,b}. Skips what .gitignore ignores.",
+		define[globValue]("glob", "Find files and directories by a pattern on their paths below a directory: * and ? within a name, ** across directories, {a,b}. Skips what .gitignore ignores.",
 			func(in globArgs) ([]plan.Claim, error) { return f.searches(in.Path, in.Ignored) }, f.glob),
-		define("move", "Move or rename a file or directory. Missing directories on the way to its new place are created.", f.moves, f.move),
-		define("remove", "Remove a file, a symbolic link itself, or a directory: one that is not empty only with recursive.",
+		define[moveValue]("move", "Move or rename a file or directory. Missing directories on the way to its new place are created.", f.moves, f.move),
+		define[pathValue]("remove", "Remove a file, a symbolic link itself, or a directory: one that is not empty only with recursive.",
 			func(in removeArgs) ([]plan.Claim, error) { return f.itself(in.Path) }, f.remove),
-		define("make_directory", "Make a directory, and those missing above it. Nothing happens if it is there.",
+		define[pathValue]("make_directory", "Make a directory, and those missing above it. Nothing happens if it is there.",
 			func(in makeArgs) ([]plan.Claim, error) { return f.follow(in.Path, plan.Write) }, f.makeDirectory),
 	}
 }
 
-// define is tool.Define for what is known to be valid: the declarations of this package.
-func define[In any](name, description string, claims func(In) ([]plan.Claim, error), body func(context.Context, In) (tool.Result, error)) *tool.Definition {
+// define is tool.Define for what is known to be valid: the declarations of this package. Out is the value of a result.
+func define[Out, In any](name, description string, claims func(In) ([]plan.Claim, error), body func(context.Context, In) (tool.Result, error)) *tool.Definition {
 	d, err := tool.Define(tool.Spec[In, tool.Result]{
-		Name: name, Description: description,
+		Name: name, Description: description, Output: output[Out](),
 		Safe:   func(In) bool { return true },
 		Claims: claims,
 		Body: func(ctx context.Context, in In) (tool.Result, error) {
@@ -113,6 +115,24 @@ func define[In any](name, description string, claims func(In) ([]plan.Claim, err
 		panic(err) // unreachable: the tests define every one
 	}
 	return d
+}
+
+// output is the schema of a value.
+func output[Out any]() json.RawMessage {
+	schema, err := jsonschema.For[Out](nil)
+	if err != nil {
+		panic(err) // unreachable, as in define
+	}
+	for _, p := range schema.Properties {
+		if p.Items != nil {
+			p.Type, p.Types = "array", nil // none of them is null
+		}
+	}
+	text, err := json.Marshal(schema)
+	if err != nil {
+		panic(err)
+	}
+	return text
 }
 
 // follow returns the claims of a call that reads or writes through links.

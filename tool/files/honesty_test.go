@@ -240,13 +240,13 @@ func TestDishonestClaimsAreFound(t *testing.T) {
 		calls     []tool.Call // none: random ones must find it
 	}{
 		"write claims a read": {func(f *Files) *tool.Definition {
-			return define("write", "", func(in writeArgs) ([]plan.Claim, error) { return f.follow(in.Path, plan.Read) }, f.write)
+			return declare("write", "", func(in writeArgs) ([]plan.Claim, error) { return f.follow(in.Path, plan.Read) }, f.write)
 		}, nil},
 		"move claims one end": {func(f *Files) *tool.Definition {
-			return define("move", "", func(in moveArgs) ([]plan.Claim, error) { return f.itself(in.From) }, f.move)
+			return declare("move", "", func(in moveArgs) ([]plan.Claim, error) { return f.itself(in.From) }, f.move)
 		}, []tool.Call{call("move", "from", "a", "to", "new"), call("read", "path", "new")}},
 		"remove claims the name, not the tree": {func(f *Files) *tool.Definition {
-			return define("remove", "", func(in removeArgs) ([]plan.Claim, error) {
+			return declare("remove", "", func(in removeArgs) ([]plan.Claim, error) {
 				claims, err := f.itself(in.Path)
 				for i := range claims {
 					claims[i].Tree = false
@@ -255,22 +255,22 @@ func TestDishonestClaimsAreFound(t *testing.T) {
 			}, f.remove)
 		}, []tool.Call{call("remove", "path", "d", "recursive", true), call("read", "path", "d/x")}},
 		"remove follows the link": {func(f *Files) *tool.Definition {
-			return define("remove", "", func(in removeArgs) ([]plan.Claim, error) {
+			return declare("remove", "", func(in removeArgs) ([]plan.Claim, error) {
 				c, err := f.keys.Tree(in.Path, plan.Write)
 				return []plan.Claim{c}, err
 			}, f.remove)
 		}, []tool.Call{call("remove", "path", "dangling"), call("move", "from", "a", "to", "dangling")}},
 		"grep forgets the ignore files above": {func(f *Files) *tool.Definition {
-			return define("grep", "", func(in grepArgs) ([]plan.Claim, error) { return f.follow(orRoot(in.Path), plan.Read) }, f.grep)
+			return declare("grep", "", func(in grepArgs) ([]plan.Claim, error) { return f.follow(orRoot(in.Path), plan.Read) }, f.grep)
 		}, []tool.Call{call("write", "path", ".gitignore", "content", "x\n"), call("grep", "pattern", "one", "path", "d")}},
 		"read forgets the links that it crosses": {func(f *Files) *tool.Definition {
-			return define("read", "", func(in readArgs) ([]plan.Claim, error) {
+			return declare("read", "", func(in readArgs) ([]plan.Claim, error) {
 				c, err := f.keys.Tree(in.Path, plan.Read)
 				return []plan.Claim{c}, err
 			}, f.read)
 		}, []tool.Call{call("remove", "path", "l"), call("read", "path", "l/x")}},
 		"make_directory claims nothing": {func(f *Files) *tool.Definition {
-			return define("make_directory", "", func(makeArgs) ([]plan.Claim, error) { return nil, nil }, f.makeDirectory)
+			return declare("make_directory", "", func(makeArgs) ([]plan.Claim, error) { return nil, nil }, f.makeDirectory)
 		}, []tool.Call{call("make_directory", "path", "empty/x"), call("list", "path", "empty")}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -150,3 +150,14 @@ func (w *world) leftovers() (names []string) {
 	}))
 	return names
 }
+
+// declare makes a tool of a test's own, with the claims of one of this package and whatever value.
+func declare[In any](name, description string, claims func(In) ([]plan.Claim, error), body func(context.Context, In) (tool.Result, error)) *tool.Definition {
+	d, err := tool.Define(tool.Spec[In, tool.Result]{
+		Name: name, Description: description, Safe: func(In) bool { return true }, Claims: claims, Body: body,
+	})
+	if err != nil {
+		panic(err)
+	}
+	return d
+}

@@ -17,7 +17,7 @@ import (
 
 type agentCommand struct {
 	Script string `required:"" placeholder:"FILE" help:"What the user and the model say, as JSON: see above; - is the standard input."`
-	dirFlag
+	toolFlags
 	Log         string `placeholder:"FILE" help:"The log of the session. One that is there already is resumed. Default: none is kept."`
 	Admission   string `aliases:"admit" enum:"waves,first-fit,keyed,rolling,serial" default:"waves" help:"What decides which call may start: ${enum}."`
 	Limit       int    `default:"${agentlimit}" help:"How many calls may run at once."`
@@ -42,13 +42,19 @@ again with the results of its calls, until it makes none:
   {"steer": "Be quick about it."}
   {"text": "It says HELLO."}
 
+(This one wants a file a.txt in --dir that says hello.)
+
+A call may also be of run_code, with a program that calls the tools itself: see "keywave run --help". With --ask changes it is its
+calls that are asked about.
+
 A message of the model may also be one of OpenAI's or Anthropic's, as in a batch for "keywave run". "delayMs" is how long it takes to
-answer, "takesMs" how much longer its calls take. A steer behind a message is told while its calls run, and the model gets it with
+answer, "takesMs" how long each of its calls waits, once it has started, before it does its work. A steer behind a message is told while its calls run, and the model gets it with
 its next request; {"inject": "..."} is the same, but alone no reason for one.
 
 Kill it at any time, with kill -9 too, and start it again with the same --log and --script. It says what was open and is closed:
 results that were there are kept, a call that ran is INTERRUPTED, one that did not is ABORTED_BEFORE_DISPATCH. Nothing runs
-again by itself. Then it goes on where the script was; where that is at the model, the user says "Go on.".
+again by itself. Then it goes on where the script was; where that is at the model, the user says "Go on.". The place is found by
+what the log says: a script of which it has nothing is performed from its beginning, and one that is over is over.
 
 Ctrl-C (or SIGTERM, SIGHUP) cancels the turn: no call starts any more, those that run are told to stop, and the results say what
 became of each. A second one leaves at once, as kill -9 does.
@@ -87,11 +93,16 @@ func (c *agentCommand) Run(ctx context.Context, h host) (err error) {
 		return err
 	}
 	defer closeTools()
+	closePrograms, err := c.present(h, c.Admission, b)
+	if err != nil {
+		return err
+	}
+	defer closePrograms()
 
 	l := newLead(h, b, c.Full, c.Quiet)
 	p := &play{lines: lines}
 	l.scheduler = &harness.Scheduler{
-		Tools: b.registry, Pipeline: &tool.Pipeline{Wrappers: []tool.Wrapper{p.slow}}, Admission: admissions[c.Admission],
+		Tools: b.tools, Pipeline: &tool.Pipeline{Wrappers: []tool.Wrapper{p.slow}, Listeners: b.nest.listeners()}, Admission: admissions[c.Admission],
 		Limit: func() (int, error) { return c.Limit, nil }, Drain: drain, Durability: durabilities[c.Durability], Timeline: l.timeline,
 	}
 	if c.Ask != "never" {
@@ -117,7 +128,8 @@ func (c *agentCommand) Run(ctx context.Context, h host) (err error) {
 
 // policy asks about calls.
 func (c *agentCommand) policy(_ context.Context, i *tool.Invocation) (tool.Verdict, error) {
-	if c.Ask == "changes" && !i.Planned.Exclusive() && !writes(i.Planned) {
+	// Of a program the calls that it makes are asked about.
+	if c.Ask == "changes" && (runsPrograms(*i) || !i.Planned.Exclusive() && !writes(i.Planned)) {
 		return tool.Verdict{Action: tool.Allow}, nil
 	}
 	return tool.Verdict{Action: tool.Ask}, nil
@@ -269,12 +281,8 @@ func (l *lead) hear(events []harness.Event) {
 // end notes how a call has ended.
 func (l *lead) end(at harness.Place, r tool.Result) {
 	of := l.running[[2]int{at.Turn, at.Step}]
-	switch {
-	case of == nil: // it was made in an earlier run
-	case r.IsError:
-		of.ends[at.Index].Store(endedBadly)
-	default:
-		of.ends[at.Index].Store(endedWell)
+	if of != nil { // else it was made in an earlier run
+		of.ends[at.Index].Store(endingOf(r))
 	}
 }
 
@@ -292,6 +300,7 @@ func (l *lead) timeline(turn, step int) *exec.Timeline {
 	defer l.mu.Unlock()
 	of := l.running[[2]int{turn, step}]
 	of.begun = time.Now()
+	l.batch.nest.renew() // no two steps run at once
 	return &of.times
 }
 
@@ -402,7 +411,7 @@ func (l *lead) show(over bool) {
 	l.mu.Lock()
 	begun := l.runs.begun
 	l.mu.Unlock()
-	s := snapshot{spans: l.runs.times.Snapshot(), ends: l.runs.ends, now: time.Since(begun)}
+	s := snapshot{spans: l.runs.times.Snapshot(), ends: l.runs.ends, now: time.Since(begun), broods: l.batch.nest.broods(begun)}
 	if len(s.spans) == len(s.ends) && (over || !l.plain() || s.whole()) { // else they are still being submitted, or settled
 		l.progress.show([]snapshot{s})
 	}
@@ -411,7 +420,7 @@ func (l *lead) show(over bool) {
 // whole reports whether it is known how each call has ended that has: what made room is to be told before what came in.
 func (s snapshot) whole() bool {
 	for i, span := range s.spans {
-		if _, _, ok := s.ended(i); span.Settled >= 0 && !ok {
+		if _, _, ok := s.ended(i); span.Settled >= 0 && !ok || !s.broods[i].whole() {
 			return false
 		}
 	}
@@ -423,6 +432,7 @@ func (l *lead) plain() bool { return l.progress != nil && l.progress.screen == n
 
 // rest ends the progress.
 func (l *lead) rest() {
+	l.batch.nest.wait()
 	if l.plain() {
 		l.show(true)
 	}

@@ -275,7 +275,7 @@ func TestAgentEnds(t *testing.T) {
 		"too many steps":    {`{"user": "Go."}` + failing + failing, []string{"--max-steps=1"}, exitFailed, "  ! limit: the turn has had its 1 steps\n", ""},
 		"too many failures": {`{"user": "Go."}` + failing + failing, []string{"--max-failures=2"}, exitFailed, "  ! limit: read failed 2 times in a row", ""},
 		"too little script": {`{"user": "Go."}` + failing, nil, exitUsage, "  ✗ error: the model: it is asked",
-			"keywave: turn 1: the model: it is asked for a message, and the script has none at line 3\n"},
+			"keywave: turn 1: the model: it is asked for a message, and the script has none at entry 3\n"},
 		"nothing but an injection": {`{"inject": "Hm."}`, nil, exitDone, "a session", ""},
 		"a steer begins a turn":    {`{"steer": "Go."} {"text": "Yes."}`, nil, exitDone, "  ✓ done\n", ""},
 		"no text":                  {`{"user": "Go."} {"content": [{"type": "text", "text": "Ye"}, {"type": "text", "text": "s."}]}`, nil, exitDone, "  model    Yes.\n", ""},
@@ -334,24 +334,33 @@ func TestAgentWithoutALog(t *testing.T) {
 }
 
 // The admission and the limit are those of the agent.
+// The log tells of at most one call more than the limit: the next one starts when a body has returned, and that this
+// has settled may be written behind that.
 func TestAgentAdmission(t *testing.T) {
-	for admission, most := range map[string]int{"serial": 1, "waves": 3} {
-		for _, limit := range []int{2, 10} {
-			s := newSession(t, `{"user": "Go."} {"calls": [{"name": "read", "arguments": {"path": "a.txt"}},
-				{"name": "list"}, {"name": "read", "arguments": {"path": "b.txt"}}], "takesMs": [11, 11, 11]} {"text": "Done."}`)
-			assert.Equal(t, exitDone, s.run(t, new(invocation), "--admission", admission, fmt.Sprint("--limit=", limit)))
-			running, peak := 0, 0
-			for _, e := range s.events(t) {
-				switch e.Type {
-				case harness.TypeToolCall:
-					running++
-				case harness.TypeToolSettle:
-					running--
-				}
-				peak = max(peak, running)
+	for _, c := range []struct {
+		admission   string
+		limit       int
+		least, most int
+	}{
+		{"serial", 10, 1, 1},
+		{"waves", 10, 3, 3},
+		{"waves", 1, 1, 2},
+	} {
+		s := newSession(t, `{"user": "Go."} {"calls": [{"name": "read", "arguments": {"path": "a.txt"}},
+			{"name": "list"}, {"name": "read", "arguments": {"path": "b.txt"}}], "takesMs": [100, 100, 100]} {"text": "Done."}`)
+		assert.Equal(t, exitDone, s.run(t, new(invocation), "--admission", c.admission, fmt.Sprint("--limit=", c.limit)))
+		running, peak := 0, 0
+		for _, e := range s.events(t) {
+			switch e.Type {
+			case harness.TypeToolCall:
+				running++
+			case harness.TypeToolSettle:
+				running--
 			}
-			assert.Equal(t, min(most, limit), peak)
+			peak = max(peak, running)
 		}
+		assert.GreaterOrEqual(t, peak, c.least, c)
+		assert.LessOrEqual(t, peak, c.most, c)
 	}
 }
 
@@ -359,21 +368,21 @@ func TestScriptsThatCannotBeRead(t *testing.T) {
 	for script, says := range map[string]string{
 		``:                                     "script: there is nothing in it",
 		`[]`:                                   "script: there is nothing in it",
-		`{"user": "a"} {`:                      "script: line 2: unexpected EOF",
-		`"a"`:                                  "script: line 1: it is not an object",
-		`null`:                                 "script: line 1: it is not an object",
-		`{"user": ""}`:                         `script: line 1: "user" is not a text, or empty`,
-		`{"user": 1}`:                          `script: line 1: "user" is not a text, or empty`,
-		`{"user": "a", "text": "b"}`:           `script: line 1: with "user" it has no other member`,
-		`{"text": "a", "delayMs": -1}`:         "script: line 1: a time of -1 ms: want at least 0, and at most a day",
-		`{"text": "a", "delayMs": "1"}`:        "script: line 1: json: cannot unmarshal string",
-		`{"text": "a", "takesMs": [1]}`:        "script: line 1: it has times for 1 call, and 0 calls",
-		`{"txt": "a"}`:                         `script: line 1: json: unknown field "txt"`,
-		`{"calls": [{"name": ""}]}`:            "script: line 1: /calls/0: it has no name",
-		`[{"user": "a"}, {"role": "user"}]`:    "script: line 2: batch: ",
-		`{"role": "assistant", "content": ""}`: "script: line 1: it has neither text nor calls",
-		`{"content": [{"text": "no type"}]}`:   "script: line 1: batch: ",
-		`{"text": "a", "calls": [], "role": "x"}`: "script: line 1: batch: ",
+		`{"user": "a"} {`:                      "script: entry 2: unexpected EOF",
+		`"a"`:                                  "script: entry 1: it is not an object",
+		`null`:                                 "script: entry 1: it is not an object",
+		`{"user": ""}`:                         `script: entry 1: "user" is not a text, or empty`,
+		`{"user": 1}`:                          `script: entry 1: "user" is not a text, or empty`,
+		`{"user": "a", "text": "b"}`:           `script: entry 1: with "user" it has no other member`,
+		`{"text": "a", "delayMs": -1}`:         "script: entry 1: a time of -1 ms: want at least 0, and at most a day",
+		`{"text": "a", "delayMs": "1"}`:        "script: entry 1: json: cannot unmarshal string",
+		`{"text": "a", "takesMs": [1]}`:        "script: entry 1: it has times for 1 call, and 0 calls",
+		`{"txt": "a"}`:                         `script: entry 1: json: unknown field "txt"`,
+		`{"calls": [{"name": ""}]}`:            "script: entry 1: /calls/0: it has no name",
+		`[{"user": "a"}, {"role": "user"}]`:    "script: entry 2: batch: ",
+		`{"role": "assistant", "content": ""}`: "script: entry 1: it has neither text nor calls",
+		`{"content": [{"text": "no type"}]}`:   "script: entry 1: batch: ",
+		`{"text": "a", "calls": [], "role": "x"}`: "script: entry 1: batch: ",
 	} {
 		lines, err := parseScript([]byte(script))
 		assert.Nil(t, lines, script)

@@ -70,12 +70,22 @@ func (s sources) names() []string {
 type delay struct {
 	waits   int
 	total   time.Duration
-	call    int       // that with the longest wait
+	call    string    // that with the longest wait
 	longest exec.Wait // of all
 }
 
 func (done performance) delay() (d delay) {
-	for i, s := range done.spans {
+	d.add(done.batch, done.spans)
+	for i := range done.spans {
+		if brood := done.broods[i]; brood != nil {
+			d.add(&batch{calls: brood.calls, within: fmt.Sprintf("%d.", i+1)}, brood.spans)
+		}
+	}
+	return d
+}
+
+func (d *delay) add(b *batch, spans []exec.Span) {
+	for i, s := range spans {
 		for _, w := range joined(s.Waits) {
 			if w.For != exec.WaitDomain {
 				continue
@@ -84,11 +94,10 @@ func (done performance) delay() (d delay) {
 			took := w.To - w.From
 			d.total += took
 			if took > d.longest.To-d.longest.From {
-				d.call, d.longest = i, w
+				d.call, d.longest = fmt.Sprintf("call %s%d (%s)", b.within, i+1, b.label(i)), w
 			}
 		}
 	}
-	return d
 }
 
 // wall is how long all of it took.
@@ -113,7 +122,7 @@ func agentsText(all []performance, width, most int, p painter) string {
 		row := []string{done.agent, strconv.Itoa(len(done.results)), short(done.wall), strconv.Itoa(d.waits), "", ""}
 		if d.waits > 0 {
 			row[4] = short(d.total)
-			row[5] = fmt.Sprintf("call %d (%s) waited %s for %s", d.call+1, done.label(d.call), short(d.longest.To-d.longest.From), done.waitsFor(d.longest))
+			row[5] = fmt.Sprintf("%s waited %s for %s", d.call, short(d.longest.To-d.longest.From), done.waitsFor(d.longest))
 		}
 		rows = append(rows, row)
 		waits += d.waits

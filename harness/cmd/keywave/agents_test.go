@@ -220,8 +220,9 @@ func TestWaitsForOtherAgents(t *testing.T) {
 	}
 	span := exec.Span{Started: 15 * ms, Settled: 15 * ms, Waits: waits}
 	assert.Equal(t, "  (waited 6 ms for call 1: write a; 9 ms for gamma, call 1: write a)", b.waited(span))
-	d := performance{spans: []exec.Span{{}, span}}.delay()
-	assert.Equal(t, delay{waits: 2, total: 9 * ms, call: 1, longest: exec.Wait{
+	made := &batch{calls: []tool.Call{{Name: "list"}, {Name: "list"}}}
+	d := performance{batch: made, spans: []exec.Span{{}, span}}.delay()
+	assert.Equal(t, delay{waits: 2, total: 9 * ms, call: "call 2 (list)", longest: exec.Wait{
 		For: exec.WaitDomain, Call: 0, Lane: "beta", Mine: file, Held: file, From: 6 * ms, To: 12 * ms}}, d)
 }
 
@@ -396,7 +397,7 @@ func TestAgentsFailTogether(t *testing.T) {
 		closeTools, err := b.openTools(t.TempDir(), def)
 		require.NoError(t, err)
 		defer closeTools()
-		broken := &batch{agent: "broken", calls: []tool.Call{{Name: "stuck"}}} // without tools
+		broken := &batch{agent: "broken", calls: []tool.Call{{Name: "stuck"}}, tools: (*tool.Registry)(nil)} // without tools
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		_, err = performer{admission: "waves", limit: 1}.perform(ctx, b, broken)

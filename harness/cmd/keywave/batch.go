@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/keywave-go/keywave/codemode"
 	"github.com/keywave-go/keywave/plan"
 	"github.com/keywave-go/keywave/tool"
 	"github.com/keywave-go/keywave/tool/files"
@@ -24,22 +25,29 @@ const standardInput = "-"
 
 // A batch is the calls of one turn, and the tools that they are for.
 type batch struct {
-	source   string // of the calls, for messages
-	agent    string // whose turn it is, if there are several agents
-	calls    []tool.Call
-	latency  []time.Duration // by call: what is added to its body; nil: nothing
+	source  string // of the calls, for messages
+	agent   string // whose turn it is, if there are several agents
+	calls   []tool.Call
+	latency []time.Duration // by call: what is added to its body; nil: nothing
+
+	latencyWithin map[string]time.Duration // by tool: what is added to the calls that programs make
+
 	registry *tool.Registry
-	root     string // the key of the directory, which is cut off keys that are shown
+	tools    tool.Tools // that the calls can name: those of the registry, or a view of them
+	nest     *nest      // of the calls that programs make; nil: there are no programs
+	within   string     // what stands before the numbers of the calls: "2." if call 2 has made them
+	root     string     // the key of the directory, which is cut off keys that are shown
 }
 
 const batchHelp = `The calls of one turn: {"calls":[{"id","name","arguments"}]}, or an assistant message as OpenAI or Anthropic send it; - is the standard input.`
 
-type dirFlag struct {
+type toolFlags struct {
 	Dir string `short:"C" default:"." placeholder:"DIR" help:"The directory that the file tools work in, by default the working directory. Nothing outside it is touched."`
+	codeFlag
 }
 
 // open reads batches and opens their tools, which close with the function returned.
-func (f dirFlag) open(ctx context.Context, h host, sources ...string) ([]*batch, func(), error) {
+func (f toolFlags) open(ctx context.Context, h host, admission string, sources ...string) ([]*batch, func(), error) {
 	batches := make([]*batch, len(sources))
 	for i, from := range sources {
 		data, source, err := read(ctx, h.stdin, from)
@@ -52,14 +60,22 @@ func (f dirFlag) open(ctx context.Context, h host, sources ...string) ([]*batch,
 		}
 	}
 	closeTools, err := openTools(f.Dir, batches, h.tools...)
-	return batches, closeTools, err
+	if err != nil {
+		return nil, nil, err
+	}
+	closePrograms, err := f.present(h, admission, batches...)
+	if err != nil {
+		closeTools()
+		return nil, nil, err
+	}
+	return batches, func() { closePrograms(); closeTools() }, nil
 }
 
 // openTools opens the same tools for several batches.
 func openTools(dir string, batches []*batch, more ...*tool.Definition) (func(), error) {
 	closeTools, err := batches[0].openTools(dir, more...)
 	for _, b := range batches[1:] {
-		b.registry, b.root = batches[0].registry, batches[0].root
+		b.registry, b.tools, b.root = batches[0].registry, batches[0].registry, batches[0].root
 	}
 	return closeTools, err
 }
@@ -74,6 +90,7 @@ func (b *batch) openTools(dir string, more ...*tool.Definition) (func(), error) 
 	if err := b.registry.Register(append(tools.Tools(), more...)...); err != nil {
 		return nil, errors.Join(err, tools.Close())
 	}
+	b.tools = b.registry
 	// What list claims of the directory itself is the key that those of all files in it begin with.
 	if whole := tool.Calls(b.registry, []tool.Call{{Name: "list", Arguments: `{"path":"."}`}})[0]; len(whole.Claims) > 0 {
 		b.root = whole.Claims[0].Key
@@ -136,7 +153,20 @@ func (b *batch) label(i int) string {
 	if name == "" {
 		name = `""`
 	}
-	return strings.TrimRight(name+" "+subject(c.Arguments), " ")
+	about := described(c)
+	if about == "" {
+		about = subject(c.Arguments)
+	}
+	return strings.TrimRight(name+" "+about, " ")
+}
+
+// described is what a program does, in the words of its model.
+func described(c tool.Call) string {
+	var in codemode.Program
+	if c.Name != codemode.Name || json.Unmarshal([]byte(c.Arguments), &in) != nil {
+		return ""
+	}
+	return clip(clean(in.Description), 40)
 }
 
 // subject picks from arguments what a person wants to see.

@@ -32,7 +32,8 @@ tree and one of all results; a difference, or an admission other than serial tha
 demo with exit code 1.
 
 Then two agents edit the same files at once, in opposite orders, over one Domain, and an agent keeps a log of a session, which is
-cut off as a kill -9 would leave it, and resumed. An edit that got lost, or a call that is left without a result, ends it so, too.`
+cut off as a kill -9 would leave it, and resumed. Last, one call of the model's runs a program that searches, reads and edits several
+files. An edit that got lost, or a call that is left without a result, ends it so, too.`
 }
 
 // What each admission does, in a few words.
@@ -92,6 +93,7 @@ type demo struct {
 	acts     []act
 	duet     *duet
 	encore   *encore
+	solo     *solo
 	path     time.Duration // the critical one: the delays on it, without the tools' own work
 }
 
@@ -133,6 +135,9 @@ func (d *demo) play(ctx context.Context) error {
 	d.showResults()
 	d.compare()
 	err := d.runEncore(ctx)
+	if err == nil {
+		err = d.runSolo(ctx)
+	}
 	if errors.Is(err, errInterrupted) {
 		d.say("interrupted")
 	}
@@ -375,6 +380,9 @@ func (d *demo) verdict() error {
 	if d.encore != nil {
 		faults = append(faults, d.encore.faults...)
 	}
+	if d.solo != nil {
+		faults = append(faults, d.solo.faults...)
+	}
 	d.say("")
 	if faults != nil {
 		for _, f := range faults {
@@ -393,6 +401,9 @@ func (d *demo) verdict() error {
 	}
 	if d.encore != nil {
 		d.para(d.good, "%s", d.encore)
+	}
+	if d.solo != nil {
+		d.para(d.good, "%s", d.solo)
 	}
 	return nil
 }

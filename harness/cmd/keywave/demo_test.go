@@ -142,7 +142,7 @@ func TestDemoInterruptedTwice(t *testing.T) {
 		code := make(chan int, 1)
 		go func() {
 			code <- run(t.Context(), []string{"demo", "--tree", dir}, host{
-				stdout: stream{reader, size}, stderr: stream{reader, size}, signals: signals, env: func(string) string { return "" },
+				stdout: stream{reader, size}, stderr: stream{reader, size}, signals: signals, env: func(string) string { return "" }, runtime: inProcess,
 			})
 		}()
 		synctest.Wait()

@@ -29,6 +29,9 @@ there, for the results before it. A torn end, and what is open at the end, is to
 The log is only read, without a lock, so that it can be shown while an agent writes it. It takes memory for one step and one
 record, however long the log is; with --tree for one turn.
 
+Calls that a call has made itself, such as those of a program, stand within it: 2.1 is the first that call 2 has made. What does
+not fit into that, such as a call that would be its own ancestor or is more than 256 deep, is told, and the rest is shown.
+
 With --tree each turn is drawn on a line of time: · waits, ▒ the model is asked, █ runs, ─ done, its result waits for those before
 it. A turn is over, and shown, when the next begins or the log ends: with --follow, at ctrl-C.
 
@@ -37,7 +40,9 @@ it. A turn is over, and shown, when the next begins or the log ends: with --foll
 --json prints the events as they are in the log, {"seq", "time", "type", "data"}, a line each; the documentation of package harness
 has all types. With --tree it is a line for each turn: {"turn", "started", "ended", "reason", "error", "said", "cancels", "steps":
 [{"step", "started", "answered", "ended", "said", "text", "calls": [{"index", "id", "name", "arguments", "notStarted", "started",
-"asked", "answered", "allowed", "settled", "committed", "code", "isError", "text"}]}]}. "answered" is when the model had answered or,
+"asked", "answered", "allowed", "settled", "committed", "code", "isError", "text", "calls": [{"id", "name", "arguments", "started",
+"settled", "committed", "code", "isError", "text", "calls"}], "refused"}]}]}. The inner "calls" are those that the call has made, and "refused"
+says what does not fit there. "answered" is when the model had answered or,
 of a call, somebody the prompt; "said" are texts of users, "cancels" causes. What did not happen has no member. "turn" is 0 for
 what was said after the last one. A torn end goes to the standard error.`
 }

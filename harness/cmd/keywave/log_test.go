@@ -163,7 +163,7 @@ func TestLogsThatCannotBeRead(t *testing.T) {
 		"a batch":            {`{"calls":[]}` + "\n", "", "not a session log that can be read here"},
 		"a later version":    {strings.Replace(good, `"version":1`, `"version":2`, 1), "", "it has version 2, and this is a reader of versions up to 1"},
 		"a record is broken": {good + "{\n" + good, "turn 1", fmt.Sprintf("line 3 (byte %d) is not a record: ", len(good))},
-		"its data is":        {good + `{"seq":3,"time":"2026-01-03T00:00:00Z","type":"step/start","data":[]}` + "\n" + good, "turn 1", "event 3: its data is no step/start"},
+		"its data is":        {good + `{"seq":3,"time":"2026-01-03T00:00:00Z","type":"step/start","data":[]}` + "\n" + good, "turn 1", "line 3 is not a record: event 3: its data is no step/start: "},
 	} {
 		for _, args := range [][]string{nil, {"--tree"}, {"--json"}, {"--tree", "--json"}} {
 			if what == "its data is" && len(args) == 1 && args[0] == "--json" {
@@ -301,7 +301,7 @@ func TestLogFollowCutBack(t *testing.T) {
 			<-time.After(time.Second)
 			then(t, path)
 			assert.Equal(t, exitUsage, <-code)
-			assert.Equal(t, "keywave: "+path+": session log: "+says, v.errOut.String())
+			assert.Equal(t, "keywave: "+path+": "+says, v.errOut.String())
 		})
 	}
 }
@@ -347,7 +347,7 @@ func TestLogEndsEarly(t *testing.T) {
 	}
 }
 
-// turnsWithoutEnd is a log of as many turns as are read. Of each it has two steps of eight calls.
+// turnsWithoutEnd is a log of as many turns as are read. Of each it has two steps of eight calls, with two within each.
 type turnsWithoutEnd struct {
 	buf   bytes.Buffer
 	pen   *pen
@@ -382,12 +382,18 @@ func (l *turnsWithoutEnd) Read(p []byte) (int, error) {
 func (l *turnsWithoutEnd) step(step int) {
 	m := harness.AssistantMessage{Turn: l.turn, Step: step, Content: texts("On it.")}
 	for range 8 {
-		m.Calls = append(m.Calls, tool.Call{Name: "read", Arguments: `{"path":"a.txt"}`})
+		m.Calls = append(m.Calls, tool.Call{ID: "c", Name: "read", Arguments: `{"path":"a.txt"}`})
 	}
 	l.pen.put(harness.StepStart{Turn: l.turn, Step: step}, m)
 	r := tool.Text("package main // " + strings.Repeat("and so on ", 10))
 	for i := range m.Calls {
-		l.pen.put(harness.ToolCall{Place: at(l.turn, step, i), Name: "read"}, harness.ToolSettle{Place: at(l.turn, step, i), Result: r},
+		l.pen.put(harness.ToolCall{Place: at(l.turn, step, i), Name: "read"})
+		for n := range 2 {
+			id := fmt.Sprint("c:code:", n+1)
+			l.pen.put(harness.CodeDispatchStart{Place: at(l.turn, step, i), ParentID: "c", ID: id, Name: "read"},
+				harness.CodeDispatch{Place: at(l.turn, step, i), ParentID: "c", ID: id, Name: "read", Result: r})
+		}
+		l.pen.put(harness.ToolSettle{Place: at(l.turn, step, i), Result: r},
 			harness.ToolResult{Place: at(l.turn, step, i), Name: "read", Result: r})
 	}
 	l.pen.put(harness.StepEnd{Turn: l.turn, Step: step})

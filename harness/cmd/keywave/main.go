@@ -14,6 +14,8 @@ import (
 	"github.com/alecthomas/kong"
 	"golang.org/x/term"
 
+	"github.com/keywave-go/keywave/codemode"
+	"github.com/keywave-go/keywave/codemode/js"
 	"github.com/keywave-go/keywave/exec"
 	"github.com/keywave-go/keywave/harness"
 	"github.com/keywave-go/keywave/tool"
@@ -39,7 +41,8 @@ type host struct {
 	stdout, stderr stream
 	signals        <-chan os.Signal
 	env            func(string) string
-	tools          []*tool.Definition // that a batch may use besides the file tools
+	tools          []*tool.Definition                             // that a batch may use besides the file tools
+	runtime        func() (codemode.Runtime, func() error, error) // what programs run in, and what ends that
 
 	// The directory that is removed when the command ends, however it ends; nil if there is none.
 	temp *atomic.Pointer[string]
@@ -53,6 +56,7 @@ type stream struct {
 }
 
 func main() {
+	js.Worker()
 	// Room for both signals of an impatient user while nobody is receiving.
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -62,7 +66,7 @@ func main() {
 	// Whoever reads the output may leave; what was begun is still tidied up.
 	signal.Ignore(syscall.SIGPIPE)
 	os.Exit(run(context.Background(), os.Args[1:], host{
-		stdin: os.Stdin, stdout: file(os.Stdout), stderr: file(os.Stderr), signals: signals, env: os.Getenv,
+		stdin: os.Stdin, stdout: file(os.Stdout), stderr: file(os.Stderr), signals: signals, env: os.Getenv, runtime: newRuntime,
 	}))
 }
 
@@ -78,7 +82,7 @@ type commandLine struct {
 	Run     runCommand     `cmd:"" help:"Run a batch with the file tools in a directory, or several at once as agents."`
 	Agent   agentCommand   `cmd:"" help:"Lead an agent, whose model follows a script, over the file tools in a directory, with a log."`
 	Log     logCommand     `cmd:"" help:"Show the log of a session: what was said, the calls, and what became of them."`
-	Tools   toolsCommand   `cmd:"" help:"List the file tools and their arguments."`
+	Tools   toolsCommand   `cmd:"" help:"List the tools and their arguments: the file tools, and the one that runs programs."`
 	Demo    demoCommand    `cmd:"" help:"Run one realistic turn of a model in five ways, and prove that they agree."`
 	Version versionCommand `cmd:"" help:"Print the version and leave."`
 

@@ -20,6 +20,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/keywave-go/keywave/codemode"
+	"github.com/keywave-go/keywave/codemode/js"
 	"github.com/keywave-go/keywave/plan"
 	"github.com/keywave-go/keywave/tool"
 )
@@ -28,6 +30,7 @@ import (
 const asCommand = "KEYWAVE_AS_COMMAND"
 
 func TestMain(m *testing.M) {
+	js.Worker()
 	if os.Getenv(asCommand) != "" {
 		main()
 	}
@@ -59,7 +62,8 @@ type invocation struct {
 	signals     chan os.Signal
 	env         map[string]string
 	tools       []*tool.Definition
-	width       int // of the terminal that both outputs are; 0: none
+	width       int                                            // of the terminal that both outputs are; 0: none
+	runtime     func() (codemode.Runtime, func() error, error) // nil: inProcess
 }
 
 func (v *invocation) run(t testing.TB, args ...string) int {
@@ -68,13 +72,22 @@ func (v *invocation) run(t testing.TB, args ...string) int {
 	if v.stdin == nil {
 		v.stdin = strings.NewReader("")
 	}
+	if v.runtime == nil {
+		v.runtime = inProcess
+	}
 	if v.signals == nil {
 		v.signals = make(chan os.Signal, 2)
 	}
 	return run(context.Background(), args, host{
 		stdin: v.stdin, stdout: stream{&v.out, size}, stderr: stream{&v.errOut, size}, signals: v.signals,
-		env: func(name string) string { return v.env[name] }, tools: v.tools,
+		env: func(name string) string { return v.env[name] }, tools: v.tools, runtime: v.runtime,
 	})
+}
+
+// inProcess is what programs run in under virtual time, which worker processes know nothing of.
+func inProcess() (codemode.Runtime, func() error, error) {
+	r := js.NewInProcess()
+	return r, r.Close, nil
 }
 
 // keywave runs the command with stdin and returns what came of it.
@@ -480,7 +493,7 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 			var errOut output
 			code := run(context.Background(), args, host{
 				stdin:  strings.NewReader(`{"calls":[{"name":"read","arguments":{"path":"none"}}]}`),
-				stdout: stream{broken{err}, none}, stderr: stream{&errOut, none}, env: func(string) string { return "" },
+				stdout: stream{broken{err}, none}, stderr: stream{&errOut, none}, env: func(string) string { return "" }, runtime: inProcess,
 			})
 			assert.Equal(t, exitUsage, code)
 			assert.Equal(t, says, errOut.String())

@@ -8,6 +8,7 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	osexec "os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -92,6 +93,89 @@ func TestAnAgentIsShort(t *testing.T) {
 	require.NotNil(t, agent)
 	assert.Less(t, strings.Count(string(agent[1]), "\n"), 60)
 	assert.Contains(t, readme(t), "a whole agent in 60 lines")
+}
+
+// programsInReadme is the section on programs.
+func programsInReadme(t *testing.T) string {
+	_, section, ok := strings.Cut(readme(t), "\n## Programs\n")
+	require.True(t, ok)
+	section, _, _ = strings.Cut(section, "\n## ")
+	return section
+}
+
+// TestAHostOfProgramsIsShort holds the README to what a host has to write: one piece of Go, which is a part of an example.
+func TestAHostOfProgramsIsShort(t *testing.T) {
+	snippets := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(programsInReadme(t), -1)
+	require.Len(t, snippets, 1)
+	assert.Less(t, strings.Count(snippets[0][1], "\n"), 30)
+	for _, needs := range []string{"js.New(", "js.Worker()", "codemode.New(", "runtime.Close()"} {
+		assert.Contains(t, snippets[0][1], needs)
+	}
+}
+
+// TestReadmeShowsWhatAModelSees holds the excerpt in the README to what the model is told of the file tools.
+func TestReadmeShowsWhatAModelSees(t *testing.T) {
+	excerpt := regexp.MustCompile("(?s)```ts\n(.*?)```").FindStringSubmatch(programsInReadme(t))
+	require.NotNil(t, excerpt)
+	b := new(batch)
+	closeTools, err := b.openTools(t.TempDir())
+	require.NoError(t, err)
+	defer closeTools()
+	end, err := codeFlag{"code"}.present(host{runtime: inProcess}, "", b)
+	require.NoError(t, err)
+	defer end()
+	defs := b.tools.Definitions()
+	require.Len(t, defs, 1)
+	rest := flat(defs[0].Description)
+	for _, part := range strings.Split(excerpt[1], "…\n") {
+		lines := flat(part)
+		at := strings.Index(rest, strings.TrimSuffix(lines, "\n"))
+		require.GreaterOrEqual(t, at, 0, "no model is told this, or not in this order:\n%s", part)
+		rest = rest[at+len(lines)-1:]
+	}
+}
+
+// TestReadmeShowsTheDemo holds the waterfall in the README to what the demo shows.
+func TestReadmeShowsTheDemo(t *testing.T) {
+	demo, err := os.ReadFile("testdata/demo.txt")
+	require.NoError(t, err)
+	shown := 0
+	for _, m := range regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$").FindAllStringSubmatch(programsInReadme(t), -1) {
+		for line := range strings.Lines(m[2]) {
+			if m[1] == "" && strings.TrimSpace(line) != "…" {
+				shown++
+				assert.True(t, strings.Contains(string(demo), line), "the demo does not show %q", line)
+			}
+		}
+	}
+	assert.NotZero(t, shown)
+}
+
+// What each package may bring along besides the standard library: who does not run programs gets no engine.
+var mayImport = map[string][]string{
+	"plan":    {},
+	"exec":    {"plan", "golang.org/x/sync/semaphore"},
+	"tool":    nil, // more, but no engine
+	"harness": nil,
+}
+
+func TestEngineStaysOut(t *testing.T) {
+	const module = "github.com/keywave-go/keywave/"
+	for name, allowed := range mayImport {
+		out, err := osexec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", module+name).Output()
+		require.NoError(t, err)
+		deps := strings.Fields(string(out))
+		assert.Contains(t, deps, module+name)
+		for _, d := range deps {
+			own := strings.TrimPrefix(d, module)
+			for _, engine := range []string{"modernc.org", "esbuild", "codemode"} {
+				assert.NotContains(t, d, engine, "of %s", name)
+			}
+			if allowed != nil && own != name {
+				assert.Contains(t, allowed, own, "of %s", name)
+			}
+		}
+	}
 }
 
 // TestReadmeLinksExist holds the README to the tree.

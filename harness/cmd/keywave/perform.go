@@ -28,9 +28,10 @@ type performance struct {
 	*batch
 	results     []tool.Result // by call
 	spans       []exec.Span
-	begun       time.Duration // since the start of all batches that were run with it
-	wall        time.Duration // from the start of all batches to the end of this one
-	peak        int           // bodies at once, of all these batches, counted in the bodies
+	broods      map[int]*brood // by call: what its program has called
+	begun       time.Duration  // since the start of all batches that were run with it
+	wall        time.Duration  // from the start of all batches to the end of this one
+	peak        int            // bodies at once, of all these batches, counted in the bodies
 	interrupted bool
 }
 
@@ -75,6 +76,7 @@ func (pf performer) perform(ctx context.Context, batches ...*batch) ([]performan
 		}
 		done[i] = performance{
 			batch: a.batch, spans: a.timeline.Snapshot(), begun: a.begun, wall: a.wall, peak: int(overlap.peak.Load()), interrupted: cancelled,
+			broods: a.nest.broods(started),
 		}
 		for _, j := range a.jobs {
 			done[i].results = append(done[i].results, j.Result)
@@ -108,6 +110,7 @@ func (pf performer) follow(ctx context.Context, agents []*agent, started time.Ti
 			if a.err != nil {
 				cancel(a.err)
 			}
+			a.nest.wait()
 		case <-cancelled:
 			cancelled = nil
 			if pf.progress != nil {
@@ -138,8 +141,12 @@ type agent struct {
 
 func newAgent(b *batch, overlap *gauge, among bool) *agent {
 	a := &agent{batch: b, jobs: make([]*watchedJob, len(b.calls)), ends: make([]atomic.Int32, len(b.calls))}
-	for i, c := range b.calls {
-		a.jobs[i] = &watchedJob{Job: tool.NewJob(b.registry, c), among: among, overlap: overlap, end: &a.ends[i]}
+	pipeline := &tool.Pipeline{Listeners: b.nest.listeners()}
+	if b.latencyWithin != nil {
+		pipeline.Wrappers = append(pipeline.Wrappers, b.slowWithin)
+	}
+	for i, j := range pipeline.NewJobs(b.tools, b.calls...) {
+		a.jobs[i] = &watchedJob{Job: j, among: among, overlap: overlap, end: &a.ends[i]}
 		if b.latency != nil {
 			a.jobs[i].delay = b.latency[i]
 		}
@@ -171,10 +178,10 @@ type watchedJob struct {
 }
 
 // Classify has a call that is not known to be safe, and does not say what it touches, run alone among the calls of all
-// agents: its own lane sees to it only among its own.
+// agents: its own lane sees to it only among its own. Not so one that runs a program: what that calls says it.
 func (j *watchedJob) Classify() plan.Call {
 	c := j.Job.Classify()
-	if j.among && c.Exclusive() && len(c.Claims) == 0 {
+	if j.among && c.Exclusive() && len(c.Claims) == 0 && !runsPrograms(j.Invocation) {
 		c.Claims = []plan.Claim{{Key: everything}}
 	}
 	return c
@@ -182,6 +189,14 @@ func (j *watchedJob) Classify() plan.Call {
 
 // everything is the key of a claim that overlaps all others. It is not the empty one, so that the claim is not zero.
 const everything = "/"
+
+// slowWithin is a [tool.Wrapper] that has the calls of programs take a while longer.
+func (b *batch) slowWithin(ctx context.Context, c *tool.Invocation, next tool.Next) (tool.Result, error) {
+	if c.Parent != nil {
+		_ = wait(ctx, b.latencyWithin[c.Call.Name]) // the body sees that, too
+	}
+	return next(ctx)
+}
 
 func (j *watchedJob) Run(ctx context.Context) exec.Outcome {
 	j.overlap.enter()
@@ -199,11 +214,7 @@ func (j *watchedJob) Run(ctx context.Context) exec.Outcome {
 
 func (j *watchedJob) Settled(ctx context.Context, o exec.Outcome) error {
 	err := j.Job.Settled(ctx, o)
-	if j.Result.IsError {
-		j.end.Store(endedBadly)
-	} else {
-		j.end.Store(endedWell)
-	}
+	j.end.Store(endingOf(j.Result))
 	return err
 }
 

@@ -8,13 +8,14 @@ import (
 	"strings"
 	"unicode/utf16"
 
+	"github.com/keywave-go/keywave/codemode"
 	"github.com/keywave-go/keywave/plan"
 	"github.com/keywave-go/keywave/tool"
 )
 
 type planCommand struct {
 	Batch string `arg:"" help:"${batch}"`
-	dirFlag
+	toolFlags
 	FirstFit bool   `help:"Plan by the classic greedy first-fit rule instead, which can run a later call before an earlier one it conflicts with."`
 	Format   string `enum:"table,json,mermaid,dot" default:"table" help:"How to show the plan: ${enum}."`
 }
@@ -24,7 +25,7 @@ func (c *planCommand) Help() string {
 the same time. The default plan keeps the order of all calls that conflict and has as few waves as that allows.
 
 The claims are those of the file tools on --dir, which "keywave tools" lists. A call of a tool that is not one of them,
-or with arguments that its tool refuses, runs alone.
+or with arguments that its tool refuses, runs alone; so does a program, a call of run_code, whose own calls nobody knows yet.
 To find out which spellings of a name the file system takes for one file, plan looks at the names in --dir, and if they
 cannot tell creates a file there, looks for it under other spellings and removes it.
 
@@ -37,7 +38,7 @@ among the first "compared" calls, which are all unless there are more than %d an
 }
 
 func (c *planCommand) Run(ctx context.Context, h host) error {
-	batches, closeTools, err := c.open(ctx, h, c.Batch)
+	batches, closeTools, err := c.open(ctx, h, "waves", c.Batch)
 	if err != nil {
 		return err
 	}
@@ -67,7 +68,7 @@ type planned struct {
 }
 
 func (b *batch) plan(firstFit bool) planned {
-	v := planned{batch: b, claims: tool.Calls(b.registry, b.calls), firstFit: firstFit}
+	v := planned{batch: b, claims: tool.Calls(b.tools, b.calls), firstFit: firstFit}
 	if v.plan = plan.Ordered(v.claims); firstFit {
 		v.plan = plan.FirstFit(v.claims)
 	}
@@ -94,7 +95,7 @@ func (v planned) unfit(i int) string {
 	if !v.claims[i].Exclusive() {
 		return ""
 	}
-	if r, refused := tool.Refusal(v.registry, v.calls[i]); refused {
+	if r, refused := tool.Refusal(v.tools, v.calls[i]); refused {
 		if r.Code == tool.UnknownTool {
 			return " (unknown tool)"
 		}
@@ -108,8 +109,11 @@ func (v planned) unfit(i int) string {
 		}
 		return " (" + clean(why) + ")"
 	}
-	if err := tool.ClaimsError(v.registry, v.calls[i]); err != nil {
+	if err := tool.ClaimsError(v.tools, v.calls[i]); err != nil {
 		return " (its claims failed: " + clean(err.Error()) + ")"
+	}
+	if v.calls[i].Name == codemode.Name {
+		return " (a program, which may call anything)"
 	}
 	return " (not known to be safe with these arguments)"
 }
@@ -273,7 +277,7 @@ func (v planned) json() planJSON {
 			c.By = &d.By
 		}
 		if c.Exclusive {
-			refused, _ := tool.Refusal(v.registry, v.calls[i])
+			refused, _ := tool.Refusal(v.tools, v.calls[i])
 			c.Code = refused.Code
 		}
 		if !c.Exclusive {

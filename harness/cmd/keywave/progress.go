@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -26,9 +27,12 @@ type progress struct {
 // A part of a progress is one batch.
 type part struct {
 	*batch
-	names []string // by call, as they are shown
+	lead  string   // that the names begin with
+	names []string // by call, as they are shown; of one that is not known yet it is empty
 	begun []bool   // by call: its start was shown
 	told  []bool   // by call: its end was shown
+
+	programs map[int]*part // by call: what its program calls, as far as it has been shown
 }
 
 // A snapshot is how far the calls of a batch are.
@@ -37,13 +41,15 @@ type snapshot struct {
 	ends  []atomic.Int32 // by call: what its body's result was
 	begun time.Duration  // since the start of all batches
 	now   time.Duration  // since its own
+
+	broods map[int]*brood // by call: what its program has called
 }
 
 // snapshots are of one moment, nearly.
 func snapshots(agents []*agent, started time.Time) []snapshot {
 	all := make([]snapshot, len(agents))
 	for i, a := range agents {
-		all[i] = snapshot{a.timeline.Snapshot(), a.ends, a.begun, time.Since(started) - a.begun}
+		all[i] = snapshot{spans: a.timeline.Snapshot(), ends: a.ends, begun: a.begun, now: time.Since(started) - a.begun, broods: a.nest.broods(started)}
 	}
 	return all
 }
@@ -76,12 +82,11 @@ func (h host) watch(w stream, batches ...*batch) *progress {
 	}
 	for _, b := range batches {
 		t := &part{batch: b, begun: make([]bool, len(b.calls)), told: make([]bool, len(b.calls))}
+		if len(batches) > 1 {
+			t.lead = pad(b.agent, widest) + "  "
+		}
 		for i := range b.calls {
-			name := fmt.Sprintf("%2d  %s", i+1, b.label(i))
-			if len(batches) > 1 {
-				name = pad(b.agent, widest) + "  " + name
-			}
-			t.names = append(t.names, name)
+			t.names = append(t.names, fmt.Sprintf("%s%2d  %s", t.lead, i+1, b.label(i)))
 		}
 		p.parts = append(p.parts, t)
 	}
@@ -146,17 +151,24 @@ func (p *progress) news(all []snapshot) []line {
 func (p *progress) newsOf(events []event, t *part, s snapshot) []event {
 	for i, span := range s.spans {
 		name := t.names[i]
+		if name == "" {
+			continue // it has not started, or nobody has said so yet
+		}
 		if span.Started >= 0 && !t.begun[i] {
 			t.begun[i] = true
 			if p.screen == nil {
 				events = append(events, event{s.begun + span.Started, 1, line{text: "start     " + name + t.waited(span)}})
 			}
 		}
-		if word, failed, ok := s.ended(i); ok && !t.told[i] {
+		brood := s.brood(i)
+		if word, failed, ok := s.ended(i); ok && !t.told[i] && brood.whole() {
 			t.told[i] = true
 			e := event{s.begun + span.Settled, 0, line{text: fmt.Sprintf("%-9s %s", word, name), style: p.paint.faint}}
 			if span.Settled == span.Started {
-				e.rank = 2
+				e.rank = 1        // right behind its start
+				if brood != nil { // and its calls
+					e.rank = 2
+				}
 			}
 			if failed {
 				e.style = p.paint.bad
@@ -166,8 +178,47 @@ func (p *progress) newsOf(events []event, t *part, s snapshot) []event {
 			}
 			events = append(events, e)
 		}
+		if brood != nil {
+			made := p.newsOf(nil, t.program(i, brood), brood.snapshot)
+			for k := range made {
+				if span.Settled > span.Started && made[k].at == s.begun+span.Settled {
+					made[k].rank -= 4 // before the end of the program
+				}
+			}
+			events = append(events, made...)
+		}
 	}
 	return events
+}
+
+// brood is what the program of call i has called; nil: it is none, or has not begun.
+func (s snapshot) brood(i int) *brood {
+	if b := s.broods[i]; b != nil {
+		return b.in(s.spans[i], s.begun)
+	}
+	return nil
+}
+
+// program is the part of the calls that the program of call i has made.
+func (t *part) program(i int, b *brood) *part {
+	of := t.programs[i]
+	if of == nil {
+		if t.programs == nil {
+			t.programs = map[int]*part{}
+		}
+		of = &part{batch: &batch{root: t.root, within: fmt.Sprintf("%s%d.", t.within, i+1)}, lead: t.lead + "   "}
+		t.programs[i] = of
+	}
+	of.calls = b.calls
+	for n := len(of.names); n < len(b.calls); n++ {
+		of.names, of.begun, of.told = append(of.names, ""), append(of.begun, false), append(of.told, false)
+	}
+	for n, c := range b.calls {
+		if of.names[n] == "" && c.Name != "" {
+			of.names[n] = of.lead + of.within + strconv.Itoa(n+1) + "  " + of.label(n)
+		}
+	}
+	return of
 }
 
 // waited says what a call waited for before its body began: for calls of its own batch, or a permit, and for those of
@@ -202,7 +253,7 @@ func (b *batch) waited(s exec.Span) string {
 // before those that wait for their own.
 func (p *progress) live(all []snapshot) []line {
 	var running, behind, waiting []line
-	done, now := 0, time.Duration(0)
+	done, runs, now := 0, 0, time.Duration(0)
 	for k, s := range all {
 		t := p.parts[k]
 		now = max(now, s.begun+s.now)
@@ -212,7 +263,11 @@ func (p *progress) live(all []snapshot) []line {
 			case span.Settled >= 0:
 				done++
 			case span.Started >= 0:
+				runs++
 				running = append(running, line{"▶ " + name + "  " + short(s.now-span.Started), p.paint.good})
+				if brood := s.brood(i); brood != nil {
+					running = append(running, p.within(t.program(i, brood), brood.snapshot)...)
+				}
 			case n == 0:
 				waiting = append(waiting, line{"· " + name, p.paint.faint})
 			case span.Waits[n-1].For == exec.WaitDomain:
@@ -225,11 +280,29 @@ func (p *progress) live(all []snapshot) []line {
 	if len(running)+len(behind)+len(waiting) == 0 {
 		return nil
 	}
-	head := fmt.Sprintf("%d done, %d running, %d waiting", done, len(running), len(behind)+len(waiting))
+	head := fmt.Sprintf("%d done, %d running, %d waiting", done, runs, len(behind)+len(waiting))
 	if len(behind) > 0 {
 		head += fmt.Sprintf(", %d of them for another agent", len(behind))
 	}
 	return slices.Concat([]line{{head + "  " + short(now), p.paint.bold}}, running, behind, waiting)
+}
+
+// within are the lines of the calls of a program: those that run, and how many wait.
+func (p *progress) within(t *part, s snapshot) (lines []line) {
+	waiting := 0
+	for i, span := range s.spans {
+		switch {
+		case span.Settled >= 0:
+		case span.Started < 0 || t.names[i] == "":
+			waiting++
+		default:
+			lines = append(lines, line{"▶ " + t.names[i] + "  " + short(s.now-span.Started), p.paint.good})
+		}
+	}
+	if waiting > 0 {
+		lines = append(lines, line{"· " + t.lead + count(waiting, "more call") + " of it waiting", p.paint.faint})
+	}
+	return lines
 }
 
 // waitsFor says in words what a call waits for, short enough to stand behind its name.
@@ -237,11 +310,11 @@ func (b *batch) waitsFor(w exec.Wait) string {
 	switch w.For {
 	case exec.WaitClaim:
 		_, held := b.pair(w.Mine, w.Held)
-		return fmt.Sprintf("call %d: %v", w.Call+1, held)
+		return fmt.Sprintf("call %s%d: %v", b.within, w.Call+1, held)
 	case exec.WaitBarrier:
-		return fmt.Sprintf("call %d: one runs alone", w.Call+1)
+		return fmt.Sprintf("call %s%d: one runs alone", b.within, w.Call+1)
 	case exec.WaitOrder:
-		return fmt.Sprintf("call %d: it comes first", w.Call+1)
+		return fmt.Sprintf("call %s%d: it comes first", b.within, w.Call+1)
 	case exec.WaitWave:
 		return fmt.Sprintf("call %d: of an earlier wave", w.Call+1)
 	case exec.WaitDomain:

@@ -40,7 +40,7 @@ func (l *lead) ask(q question, lines <-chan string) {
 	b := batch{calls: []tool.Call{q.prompt.Call.Call}}
 	for {
 		fmt.Fprintf(l.stderr, "%s [y]es, [n]o, [a]ll calls of %s: ",
-			l.story.paint.warm(fmt.Sprintf("? call %d  %s  may it run?", q.prompt.Call.Index+1, b.label(0))), name)
+			l.story.paint.warm(fmt.Sprintf("? call %s  %s  may it run?", dotted(q.prompt.Call), b.label(0))), name)
 		var line string
 		there := false
 		select {

@@ -17,7 +17,7 @@ import (
 
 type runCommand struct {
 	Batch string `arg:"" optional:"" help:"${batch}"`
-	dirFlag
+	toolFlags
 	Agents      sources `sep:"none" placeholder:"BATCH ..." help:"Run several batches at once, each as an agent that is named after its file."`
 	Admission   string  `enum:"waves,first-fit,keyed,rolling,serial" default:"waves" help:"What decides which call may start: ${enum}."`
 	Limit       int     `default:"${limit}" help:"How many calls may run at once, of each agent."`
@@ -38,6 +38,15 @@ Admissions: waves runs the plan of "keywave plan", wave by wave; keyed starts a 
 it conflicts with has ended; rolling lets only calls that change nothing overlap; serial runs one after another. All of
 these end as a serial run would. first-fit runs the waves of "keywave plan --first-fit", which may not.
 
+A call of run_code runs a program, in TypeScript, that calls the tools itself, one by one or several at once:
+
+  {"name": "run_code", "arguments": {"description": "what is in it", "code": "return await tools.list({})"}}
+
+What it calls is shown within it: 2.1 is the first call that call 2 has made. Its calls keep the order of those that conflict, and
+start as soon as nothing is in their way; under rolling or serial by that. It runs in a process of its own, which reaches nothing
+but the tools, and may take a minute, of which 10 s are for what it computes itself, and make 200 calls: then it is
+stopped, and what its calls have done stays. "keywave tools --code code --format json" is what a model is told of it.
+
 --agents A.json B.json runs the turns of several agents at once. Each has its admission and its limit to itself; what they
 share is a Domain, of which a call takes all that it claims before it runs, or waits for the calls of other agents that have it.
 So no two calls that conflict overlap, whosever they are; one that is not known to be safe, and does not say what it touches,
@@ -48,7 +57,8 @@ shown in the order of the agents, and last what they waited for each other.
 "value", "startedMs", "settledMs", "committedMs", "waits": [{"for", "call", "lane", "ms"}]}]}, the calls in the model's order
 and counted from 0. "code" is absent when the result is the tool's own, "startedMs" when the call never ran. Times count from
 the start; a wait is for a claim, a barrier, the order or a wave of another call, for the lane, a permit or the commit, or,
-with --agents, for the domain: "lane" then names the agent whose "call" it waited for.
+with --agents, for the domain: "lane" then names the agent whose "call" it waited for. A call of run_code has a member "calls",
+with the calls of its program that have started; a wait in there is for a call of the same program.
 
 With --agents it is {"sharedLimit", "interrupted", "wallMs", "agents": [{"name", "admission", ...}]}, where each agent has the
 members that a single batch has. "sharedLimit" is absent when there is none.`
@@ -77,7 +87,7 @@ func (c *runCommand) Run(ctx context.Context, h host) error {
 	if from == nil {
 		from = sources{c.Batch}
 	}
-	batches, closeTools, err := c.open(ctx, h, from...)
+	batches, closeTools, err := c.open(ctx, h, c.Admission, from...)
 	if err != nil {
 		return err
 	}
@@ -152,6 +162,7 @@ func (done performance) text(width, most int, p painter) string {
 			head += "  " + short(took)
 		}
 		out.WriteString(style(head) + "\n")
+		out.WriteString(done.within(i, width, most, p))
 		lines := cleanLines(r.Text())
 		for _, line := range lines[:min(most, len(lines))] {
 			if most != math.MaxInt {
@@ -164,6 +175,54 @@ func (done performance) text(width, most int, p painter) string {
 		}
 	}
 	fmt.Fprintf(&out, "%s: %s, in %s\n", count(len(done.results), "call"), tally(done.results), short(done.wall))
+	return out.String()
+}
+
+// within shows what the program of call i has called, of that at most so many calls.
+func (done performance) within(i, width, most int, p painter) string {
+	brood := done.broods[i]
+	if brood == nil {
+		return ""
+	}
+	var out strings.Builder
+	say := func(style func(string) string, text string) {
+		if most != math.MaxInt {
+			text = clip(text, width-6)
+		}
+		out.WriteString("    " + p.faint("│") + " " + style(text) + "\n")
+	}
+	made := batch{calls: brood.calls, root: done.root, within: fmt.Sprintf("%d.", i+1)}
+	shown, more := 0, 0
+	for n, r := range brood.results {
+		if r == nil {
+			continue // it was never started
+		}
+		if shown == most {
+			more++
+			continue
+		}
+		shown++
+		mark, style := "✓", p.good
+		if r.IsError {
+			mark, style = "✗", p.bad
+		}
+		head := fmt.Sprintf("%s %s%d  %s", mark, made.within, n+1, made.label(n))
+		if r.Code != "" {
+			head += "  " + string(r.Code)
+		}
+		if span := brood.spans[n]; span.Started >= 0 {
+			head += "  " + short(span.Settled-span.Started) + made.waited(span)
+		}
+		say(style, head)
+		if r.IsError || most == math.MaxInt {
+			for _, line := range cleanLines(r.Text())[:1] {
+				say(plain, "  "+line)
+			}
+		}
+	}
+	if more > 0 {
+		say(p.faint, fmt.Sprintf("… %s", count(more, "more call")))
+	}
 	return out.String()
 }
 
@@ -253,6 +312,7 @@ type doneJSON struct {
 	SettledMs   float64         `json:"settledMs"`
 	CommittedMs float64         `json:"committedMs"`
 	Waits       []waitJSON      `json:"waits"`
+	Calls       []doneJSON      `json:"calls,omitempty"` // of its program
 }
 
 type waitJSON struct {
@@ -265,26 +325,41 @@ type waitJSON struct {
 func (c *runCommand) json(done performance) runJSON {
 	out := runJSON{c.Admission, c.Limit, done.interrupted, milliseconds(done.wall), []doneJSON{}}
 	for i, r := range done.results {
-		s := done.spans[i]
-		at := func(t time.Duration) float64 { return milliseconds(done.begun + t) }
-		call := doneJSON{
-			Index: i, ID: done.calls[i].ID, Name: done.calls[i].Name, Code: r.Code, IsError: r.IsError, Text: r.Text(), Value: r.Value,
-			SettledMs: at(s.Settled), CommittedMs: at(s.Committed), Waits: []waitJSON{},
-		}
-		if s.Started >= 0 {
-			ms := at(s.Started)
-			call.StartedMs = &ms
-		}
-		for _, w := range joined(s.Waits) {
-			wait := waitJSON{For: w.For.String(), Lane: w.Lane, Ms: milliseconds(w.To - w.From)}
-			if w.Call >= 0 {
-				wait.Call = &w.Call
+		call := callDone(done.calls[i], r, done.spans[i], done.begun)
+		call.Index = i
+		if brood := done.broods[i]; brood != nil {
+			for n, r := range brood.results {
+				if r == nil {
+					continue // it was never started
+				}
+				made := callDone(brood.calls[n], *r, brood.spans[n], brood.begun)
+				made.Index = n
+				call.Calls = append(call.Calls, made)
 			}
-			call.Waits = append(call.Waits, wait)
 		}
 		out.Calls = append(out.Calls, call)
 	}
 	return out
+}
+
+func callDone(c tool.Call, r tool.Result, s exec.Span, begun time.Duration) doneJSON {
+	at := func(t time.Duration) float64 { return milliseconds(begun + t) }
+	call := doneJSON{
+		ID: c.ID, Name: c.Name, Code: r.Code, IsError: r.IsError, Text: r.Text(), Value: r.Value,
+		SettledMs: at(s.Settled), CommittedMs: at(s.Committed), Waits: []waitJSON{},
+	}
+	if s.Started >= 0 {
+		ms := at(s.Started)
+		call.StartedMs = &ms
+	}
+	for _, w := range joined(s.Waits) {
+		wait := waitJSON{For: w.For.String(), Lane: w.Lane, Ms: milliseconds(w.To - w.From)}
+		if w.Call >= 0 {
+			wait.Call = &w.Call
+		}
+		call.Waits = append(call.Waits, wait)
+	}
+	return call
 }
 
 // joined makes one of waits that follow one another for the same thing.
@@ -310,6 +385,26 @@ func (done performance) bars(label func(i int) string) []bar {
 		if s.End == exec.EndReturned {
 			bars[i].note = short(s.Settled - s.Started)
 		}
+	}
+	return bars
+}
+
+// nestedBars are the rows of a timeline of call i and of what its program has called.
+func (done performance) nestedBars(i int) []bar {
+	bars := done.bars(done.label)[i : i+1]
+	brood := done.broods[i]
+	if brood == nil {
+		return bars
+	}
+	made := performance{batch: &batch{calls: brood.calls}, spans: brood.spans}
+	for n, b := range made.bars(made.label) {
+		for _, t := range []*time.Duration{&b.from, &b.start, &b.settle, &b.commit} {
+			if *t >= 0 {
+				*t += brood.begun - done.begun
+			}
+		}
+		b.label = fmt.Sprintf("   %d.%d %s", i+1, n+1, made.label(n))
+		bars = append(bars, b)
 	}
 	return bars
 }

@@ -31,7 +31,7 @@ const model = "model"
 // parseScript reads a script: JSON objects, one after the other or in one array.
 func parseScript(data []byte) (lines []scriptLine, err error) {
 	fail := func(err error) ([]scriptLine, error) {
-		return nil, fmt.Errorf("script: line %d: %w", len(lines)+1, err)
+		return nil, fmt.Errorf("script: entry %d: %w", len(lines)+1, err)
 	}
 	dec := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(data, []byte("\uFEFF"))))
 	for {
@@ -275,7 +275,7 @@ func (p *play) Generate(ctx context.Context, _ harness.Request) (harness.Assista
 	p.mu.Lock()
 	if p.at == len(p.lines) || p.lines[p.at].who != model {
 		defer p.mu.Unlock()
-		return harness.AssistantMessage{}, fmt.Errorf("it is asked for a message, and the script has none at line %d", p.at+1)
+		return harness.AssistantMessage{}, fmt.Errorf("it is asked for a message, and the script has none at entry %d", p.at+1)
 	}
 	l := p.lines[p.at]
 	var said []scriptLine
@@ -299,7 +299,7 @@ func (p *play) Generate(ctx context.Context, _ harness.Request) (harness.Assista
 func (p *play) slow(ctx context.Context, c *tool.Invocation, next tool.Next) (tool.Result, error) {
 	p.mu.Lock()
 	var takes time.Duration
-	if c.Index < len(p.takes) {
+	if c.Parent == nil && c.Index < len(p.takes) {
 		takes = p.takes[c.Index]
 	}
 	p.mu.Unlock()

@@ -29,7 +29,8 @@ type story struct {
 	cancel  bool // of the turn was told
 	steps   int  // of the turn
 	ends    endings
-	step    [2]int // turn and step that the calls are of
+	nested  endings // of the calls that those have made
+	step    [2]int  // turn and step that the calls are of
 	asked   time.Time
 	said    time.Time // the message of the step
 	calls   []toldCall
@@ -42,6 +43,8 @@ type toldCall struct {
 	name                               string // for people
 	started, asked, answered, settled  time.Time
 	notStarted, refused, failed, ended bool
+
+	within *toldTree // of the calls that it has made; nil: it has made none, or they have been told
 }
 
 // Less time than this is not told: what it takes to write the log is in it.
@@ -70,11 +73,11 @@ func (s *story) say(style func(string) string, text string) {
 
 // tell takes the next event.
 func (s *story) tell(e harness.Event) error {
+	s.events++
 	p, err := e.Payload()
 	if err != nil {
-		return err
+		return &harness.CorruptError{Line: int(s.events), Offset: -1, Err: err}
 	}
-	s.events++
 	switch p := p.(type) {
 	case harness.SessionStart:
 		s.day = e.Time.Format(time.DateOnly)
@@ -92,6 +95,8 @@ func (s *story) tell(e harness.Event) error {
 		s.assistantMessage(e, p)
 	case harness.ToolCall, harness.ApprovalAsk, harness.ApprovalAnswer, harness.ToolSettle, harness.ToolResult:
 		s.ofCall(e, p)
+	case harness.CodeDispatchStart, harness.CodeDispatch:
+		s.dispatched(e, p)
 	case harness.Cancel:
 		s.cancelled(p)
 	case harness.StepEnd:
@@ -119,7 +124,7 @@ func (s *story) cancelled(c harness.Cancel) {
 func (s *story) turnStart(e harness.Event, p harness.TurnStart) {
 	s.forget()
 	s.turns++
-	s.begun, s.inTurn, s.steps, s.ends, s.closing = e.Time, true, 0, nil, false
+	s.begun, s.inTurn, s.steps, s.ends, s.nested, s.closing = e.Time, true, 0, nil, nil, false
 	when := e.Time.Format("15:04:05")
 	if day := e.Time.Format(time.DateOnly); day != s.day {
 		s.day, when = day, day+" "+when
@@ -276,6 +281,7 @@ func (s *story) result(e harness.Event, c *toldCall, r tool.Result) {
 		s.closing = true
 		s.say(s.paint.warm, "  closed later, at "+e.Time.Format("15:04:05")+":")
 	}
+	s.openWithin(c)
 	c.ended = true
 	s.ends.add(r)
 	mark, style := "✓", s.paint.good
@@ -347,12 +353,12 @@ func latest(a, b time.Time) time.Time {
 
 func (s *story) turnEnd(e harness.Event, p harness.TurnEnd) {
 	s.open()
-	s.turnEnded(p.Reason, p.Error, s.steps, s.ends, e.Time.Sub(s.begun))
-	s.inTurn, s.cancel, s.ends = false, false, nil
+	s.turnEnded(p.Reason, p.Error, s.steps, s.ends, s.nested, e.Time.Sub(s.begun))
+	s.inTurn, s.cancel, s.ends, s.nested = false, false, nil, nil
 }
 
 // turnEnded says how a turn has ended.
-func (s *story) turnEnded(why harness.EndReason, problem string, steps int, ends endings, took time.Duration) {
+func (s *story) turnEnded(why harness.EndReason, problem string, steps int, ends, nested endings, took time.Duration) {
 	style, mark := s.paint.warm, "!"
 	switch why {
 	case harness.EndDone, harness.EndConcluded:
@@ -368,6 +374,9 @@ func (s *story) turnEnded(why harness.EndReason, problem string, steps int, ends
 	sum := "    " + count(steps, "step")
 	if n := ends.sum(); n > 0 {
 		sum += ", " + count(n, "call") + ": " + ends.String()
+	}
+	if n := nested.sum(); n > 0 {
+		sum += "; " + count(n, "call") + " within: " + nested.String()
 	}
 	s.say(s.paint.faint, sum+", in "+short(took))
 }
@@ -391,6 +400,7 @@ func (s *story) open() {
 		case !c.started.IsZero() && !c.notStarted:
 			state = "has started, and not settled"
 		}
+		s.openWithin(c)
 		s.say(s.paint.warm, "  · "+c.name+"  "+state)
 	}
 }

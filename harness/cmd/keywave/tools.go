@@ -14,6 +14,7 @@ import (
 )
 
 type toolsCommand struct {
+	codeFlag
 	Format string `enum:"table,json" default:"table" help:"How to show them: ${enum}. json is what a model is given: [{\"name\", \"description\", \"parameters\"}], the parameters as JSON Schema."`
 }
 
@@ -28,7 +29,13 @@ func (c *toolsCommand) Run(h host) (err error) {
 	if err := registry.Register(append(tools.Tools(), h.tools...)...); err != nil {
 		return err
 	}
-	defs := registry.Definitions()
+	b := batch{registry: &registry}
+	end, err := c.present(h, "", &b)
+	if err != nil {
+		return err
+	}
+	defer end()
+	defs := b.tools.Definitions()
 	if c.Format == "json" {
 		return writeJSON(h.stdout, defs)
 	}

@@ -66,8 +66,8 @@ func (s *story) draw(t *harness.TurnLog) error {
 	for _, c := range t.Cancels {
 		s.cancelled(c)
 	}
-	var ends endings
-	open := 0
+	var ends, nested endings
+	open, within := 0, 0
 	for _, step := range t.Steps {
 		for _, c := range step.Calls {
 			if c.Result == nil {
@@ -75,17 +75,26 @@ func (s *story) draw(t *harness.TurnLog) error {
 			} else {
 				ends.add(*c.Result)
 			}
+			within += countWithin(c.Tree.Calls, &nested)
 		}
 	}
 	switch {
 	case !t.Ended.IsZero():
-		s.turnEnded(t.Reason, t.Error, len(t.Steps), ends, t.Ended.Sub(t.Started))
+		s.turnEnded(t.Reason, t.Error, len(t.Steps), ends, nested, t.Ended.Sub(t.Started))
 	case t.Turn > 0:
 		s.say(s.paint.warm, turnIsOpen)
 	}
 	s.cancel = false
 	if open > 0 {
 		s.say(s.paint.warm, "  ! "+count(open, "call")+" without a result")
+	}
+	if within > 0 {
+		s.say(s.paint.warm, "  ! "+count(within, "call")+" within calls without a result")
+	}
+	for _, step := range t.Steps {
+		for i := range step.Calls {
+			s.refusedWithin(i+1, &step.Calls[i].Tree)
+		}
 	}
 	return nil
 }
@@ -127,6 +136,9 @@ func turnRows(t *harness.TurnLog) (rows []bar, until time.Duration) {
 			b := callRow(c, answered, at)
 			b.label = fmt.Sprintf("%*d %s", len(strconv.Itoa(len(step.Calls))), i+1, made.label(i))
 			row(1, b)
+			for _, b := range rowsWithin(c.Call.ID, strconv.Itoa(i+1), 1, c.Tree.Calls, at) {
+				row(1, b)
+			}
 		}
 	}
 	for i := range rows { // what is open goes on to the end that is known
@@ -200,6 +212,9 @@ type callJSON struct {
 	Code       tool.Code `json:"code,omitempty"`
 	IsError    bool      `json:"isError,omitempty"`
 	Text       string    `json:"text,omitempty"`
+
+	Calls   []withinJSON `json:"calls,omitempty"`   // that it has made itself
+	Refused []string     `json:"refused,omitempty"` // why others do not fit in there
 }
 
 // turnsJSON prints the turns as lines.
@@ -242,6 +257,7 @@ func jsonOf(t *harness.TurnLog) turnJSON {
 				Index: i, ID: c.Call.ID, Name: c.Call.Name, Arguments: c.Call.Arguments, NotStarted: c.NotStarted,
 				Started: c.Started, Asked: c.Asked, Answered: c.Answered, Allowed: c.Allowed, Settled: c.Settled, Committed: c.Committed,
 			}
+			call.Calls, call.Refused = jsonWithin(c.Tree.Calls), refusedJSON(&c.Tree)
 			if c.NotStarted {
 				call.Started = time.Time{}
 			}
