@@ -39,24 +39,33 @@ var admissions = []struct {
 
 // TestAdmissionsExhaustively walks every state of every admission: every batch over the alphabet, whole and as a
 // stream, and every order of events, with one class that changes at the start and one call that is skipped. With
-// KEYWAVE_EXHAUSTIVE in the environment, as in make ci, it walks longer batches without those instead.
+// KEYWAVE_EXHAUSTIVE in the environment, as in make ci, it walks longer batches without those instead. FirstFit, which
+// has the most states and promises the least, is a size behind: its long walk is the one that the others always do.
 func TestAdmissionsExhaustively(t *testing.T) {
-	sizes := []plantest.Exploration{
+	short := []plantest.Exploration{
 		{Calls: 2, Reclassify: 1, Skip: 1, Alphabet: claimLetters()},
-		{Calls: 4, Reclassify: 1, Skip: 1},
+		{Calls: 3, Reclassify: 1, Skip: 1},
 	}
+	usual := []plantest.Exploration{short[0], {Calls: 4, Reclassify: 1, Skip: 1}}
+	full := []plantest.Exploration{
+		{Calls: 3, Skip: 1, Alphabet: claimLetters()},
+		{Calls: 5},
+	}
+	behind := []plantest.Exploration{short[0], short[1], {Calls: 4, Skip: 1}}
+	sizes, fewer := usual, behind
 	switch {
 	case testing.Short():
-		sizes[1].Calls = 3
+		sizes, fewer = short, short
 	case os.Getenv("KEYWAVE_EXHAUSTIVE") != "":
-		sizes = []plantest.Exploration{
-			{Calls: 3, Skip: 1, Alphabet: claimLetters()},
-			{Calls: 5},
-		}
+		sizes, fewer = full, usual
 	}
 	for _, a := range admissions {
 		t.Run(a.name, func(t *testing.T) {
-			for _, e := range sizes {
+			walks := sizes
+			if a.name == "FirstFit" {
+				walks = fewer
+			}
+			for _, e := range walks {
 				begin := time.Now()
 				e.Contracts = a.contracts
 				n, err := plantest.Explore(func() plantest.Machine { return machine{a.open()} }, e)
