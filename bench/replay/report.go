@@ -81,11 +81,12 @@ type Session struct {
 	Figures
 }
 
-// A Wait is how often the keyed pool kept calls of one tool back for calls of another.
+// A Wait is how often the keyed pool kept calls of one tool back for calls of another or, with a limit, how often they
+// could not start because as many ran as may: then For is empty.
 type Wait struct {
 	Tool  string       `json:"tool"`
 	For   string       `json:"for"`
-	Why   string       `json:"why"`   // as exec's WaitKind says it: "claim", "barrier", ...
+	Why   string       `json:"why"`   // as exec's WaitKind says it: "claim", "barrier", or "permit"
 	Calls int          `json:"calls"` // how many, a call once for each kind
 	Time  trace.Millis `json:"ms"`    // of the timed batches
 }
@@ -110,6 +111,7 @@ type Saving struct {
 // A Batch is one batch, call by call.
 type Batch struct {
 	Session   int        `json:"session"` // Session.ID
+	File      string     `json:"file"`    // the name of its source: a session may have several
 	Line      int        `json:"line"`    // of the source, from 1
 	Sub       bool       `json:"sub"`     // of a sub-agent
 	Timed     bool       `json:"timed"`   // false: not all times are known, and each call is drawn as 1 ms

@@ -127,6 +127,9 @@ func TestInversions(t *testing.T) {
 					a, b := r.Spans[i], r.Spans[j]
 					if plantest.Conflict(calls[i], calls[j]) && b.Started < a.Settled {
 						want.Pairs++
+						if calls[i].Safe && calls[j].Safe {
+							want.Keyed++
+						}
 						want.First = append(want.First, sim.Inversion{Earlier: i, Later: j, Overlap: a.Started < b.Settled})
 					}
 				}
@@ -153,7 +156,7 @@ func TestInversionsOfOneInstant(t *testing.T) {
 	calls := []plan.Call{reads("a"), writes("a"), reads("a")}
 	r, err := sim.Run(plan.NewFirstFit(), calls, make([]time.Duration, 3), sim.Config{})
 	require.NoError(t, err)
-	require.Equal(t, sim.Inversions{Calls: 1, Pairs: 1, First: []sim.Inversion{{Earlier: 1, Later: 2}}}, r.Inversions(9))
+	require.Equal(t, sim.Inversions{Calls: 1, Pairs: 1, Keyed: 1, First: []sim.Inversion{{Earlier: 1, Later: 2}}}, r.Inversions(9))
 	r, err = sim.Run(plan.NewKeyed(), calls, make([]time.Duration, 3), sim.Config{})
 	require.NoError(t, err)
 	require.Zero(t, r.Inversions(9))

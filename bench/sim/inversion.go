@@ -16,6 +16,7 @@ type Inversion struct {
 type Inversions struct {
 	Calls  int         // how many calls started too early for at least one call before them
 	Pairs  int         // how many pairs that makes
+	Keyed  int         // how many of them are of calls that are not exclusive, and conflict over a key
 	Capped bool        // there may be more pairs: to go on counting would have taken too long
 	First  []Inversion // the first of them, by the later call and then by the earlier one
 }
@@ -48,6 +49,7 @@ func (r *Result) Inversions(first int) Inversions {
 		}
 		inv.Calls++
 		found = found[:0]
+		alone := c.Exclusive()
 		for i := j - 1; i >= 0 && latest[i] > s.started; i-- {
 			if left--; left < 0 {
 				inv.Capped = true
@@ -56,6 +58,9 @@ func (r *Result) Inversions(first int) Inversions {
 			o := r.order[i]
 			if o.settled > s.started && plan.Conflict(r.calls[i], *c) {
 				inv.Pairs++
+				if !r.calls[i].Exclusive() && !alone {
+					inv.Keyed++
+				}
 				found = append(found, Inversion{i, j, o.started < s.settled})
 			}
 		}

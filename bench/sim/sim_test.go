@@ -72,7 +72,7 @@ func TestLocksKeepNoOrder(t *testing.T) {
 	}
 	assert.Equal(t, []time.Duration{0, 10, 0, 25, 0}, starts)
 	pairs := []sim.Inversion{{Earlier: 1, Later: 2}, {Earlier: 3, Later: 4}}
-	assert.Equal(t, sim.Inversions{Calls: 2, Pairs: 2, First: pairs}, r.Inversions(9))
+	assert.Equal(t, sim.Inversions{Calls: 2, Pairs: 2, Keyed: 1, First: pairs}, r.Inversions(9))
 }
 
 func TestSteps(t *testing.T) {

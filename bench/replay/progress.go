@@ -1,0 +1,36 @@
+package replay
+
+import "sync"
+
+// progress adds up what is read of all sources, and tells it now and then.
+type progress struct {
+	mu          sync.Mutex
+	call        func(done, total int64) // nil: nobody asks
+	done, total int64
+	told        int64
+}
+
+// often is how many bytes lie between two calls.
+const often = 1 << 20
+
+// add says that so many bytes were read, and that there are so many more in all than was known.
+func (p *progress) add(read, more int64) {
+	if p.call == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done += read
+	p.total += more
+	if p.done-p.told >= often && p.done < p.total {
+		p.told = p.done
+		p.call(p.done, p.total)
+	}
+}
+
+// end says that all is read.
+func (p *progress) end() {
+	if p.call != nil {
+		p.call(p.total, p.total)
+	}
+}
