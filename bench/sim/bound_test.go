@@ -127,7 +127,7 @@ func TestInversions(t *testing.T) {
 					a, b := r.Spans[i], r.Spans[j]
 					if plantest.Conflict(calls[i], calls[j]) && b.Started < a.Settled {
 						want.Pairs++
-						if calls[i].Safe && calls[j].Safe {
+						if !calls[i].Exclusive() && !calls[j].Exclusive() {
 							want.Keyed++
 						}
 						want.First = append(want.First, sim.Inversion{Earlier: i, Later: j, Overlap: a.Started < b.Settled})
