@@ -1,0 +1,182 @@
+package page
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/keywave-go/keywave/bench/trace"
+)
+
+const (
+	none  = "–"      // there is no such figure
+	space = "\u00a0" // between a number and its unit, which belong on one line
+	minus = "\u2212" // as wide as a digit, where a hyphen is not
+)
+
+// millis says a time for people, in three digits where it has so many: 0.25 ms, 450 ms, 1.23 s, 2 min 05 s, 3 h 10 min.
+func millis(m trace.Millis) string {
+	v := float64(m)
+	switch {
+	case math.IsNaN(v) || math.IsInf(v, 0):
+		return none
+	case v < 0:
+		return minus + millis(-m)
+	case v == 0:
+		return "0" + space + "ms"
+	case v < 999.5:
+		return digits(v) + space + "ms"
+	case v < 59_950:
+		return digits(v/1e3) + space + "s"
+	}
+	s := math.Round(v / 1e3)
+	switch {
+	case s < 3600:
+		return fmt.Sprintf("%d%[3]smin%[3]s%02[2]d%[3]ss", int(s)/60, int(s)%60, space)
+	case s < 48*3600:
+		m := int(math.Round(s / 60))
+		return fmt.Sprintf("%d%[3]sh%[3]s%02[2]d%[3]smin", m/60, m%60, space)
+	case s < 1000*86400:
+		h := int(math.Round(s / 3600))
+		return fmt.Sprintf("%d%[3]sd%[3]s%02[2]d%[3]sh", h/24, h%24, space)
+	}
+	return strconv.FormatFloat(s/86400, 'g', 4, 64) + space + "d"
+}
+
+// digits is v, above 0 and below 1000, with three digits of which none is a zero at the end.
+func digits(v float64) string {
+	switch {
+	case v >= 99.95:
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	case v >= 9.995:
+		return plain(v, 1)
+	case v >= 0.01:
+		return plain(v, 2)
+	}
+	return "<" + space + "0.01"
+}
+
+func plain(v float64, after int) string {
+	s := strconv.FormatFloat(v, 'f', after, 64)
+	return strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
+}
+
+// exact is a time with all that is known of it.
+func exact(m trace.Millis) string { return strconv.FormatFloat(float64(m), 'f', -1, 64) + space + "ms" }
+
+// steps says how many rounds.
+func steps(m trace.Millis) string { return plural(int(math.Round(float64(m))), "step", "steps") }
+
+// count is n with a comma before every three digits.
+func count(n int) string {
+	s := strconv.Itoa(n)
+	s, negative := strings.CutPrefix(s, "-")
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	if negative {
+		return minus + s
+	}
+	return s
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1" + space + one
+	}
+	return count(n) + space + many
+}
+
+// percent is a share, with a digit after the point as far as it says something. Only what is 0 or 1 is said to be.
+func percent(v float64) string {
+	a := math.Abs(v) * 100
+	s := strconv.FormatFloat(a, 'f', 1, 64)
+	switch {
+	case math.IsNaN(v) || math.IsInf(v, 0):
+		return none
+	case a == 0:
+		return "0" + space + "%"
+	case a < 0.05:
+		return "<" + space + "0.1" + space + "%"
+	case a > 99.95 && a < 100:
+		s = "99.9"
+	case a >= 1000:
+		s = count(int(math.Min(a, 1e15)))
+	}
+	if v < 0 {
+		s = minus + s
+	}
+	return s + space + "%"
+}
+
+// change says by how much v is more or less than base: −12.5 %.
+func change(v, base trace.Millis) string {
+	if base <= 0 {
+		return none
+	}
+	by := float64(v/base) - 1
+	switch s := percent(by); {
+	case strings.HasPrefix(s, "<"):
+		return map[bool]string{true: minus, false: "+"}[by < 0] + strings.TrimPrefix(s, "<"+space)
+	case by > 0:
+		return "+" + s
+	default:
+		return s
+	}
+}
+
+// show is a name as it may stand in text: what would break a line, hide, or turn the direction of what is around it is
+// there as an escape.
+func show(s string) string {
+	clean := true
+	for i, r := range s {
+		_, size := utf8.DecodeRuneInString(s[i:])
+		clean = clean && !hidden(r) && (r != utf8.RuneError || size > 1)
+	}
+	if clean {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		r, size := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && size == 1:
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		case hidden(r):
+			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
+		default:
+			b.WriteRune(r)
+		}
+		i += size
+	}
+	return b.String()
+}
+
+func hidden(r rune) bool {
+	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029' || r == '\u200b' ||
+		r == '\ufeff' || r&0xfffe == 0xfffe
+}
+
+// listed is a list of numbers in words, counted from 1, with those that follow one another together: 1, 3–5.
+func listed(calls []int) string {
+	var b strings.Builder
+	for i := 0; i < len(calls); {
+		j := i
+		for j+1 < len(calls) && calls[j+1] == calls[j]+1 {
+			j++
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(strconv.Itoa(calls[i] + 1))
+		if j > i+1 {
+			fmt.Fprintf(&b, "–%d", calls[j]+1)
+			i = j
+		}
+		i++
+	}
+	return b.String()
+}

@@ -1,0 +1,137 @@
+package page
+
+import (
+	"bufio"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html/template"
+	"io"
+
+	"github.com/keywave-go/keywave/bench/replay"
+	"github.com/keywave-go/keywave/bench/trace"
+)
+
+// Long tables are shown so far, with the rest folded below.
+const first = 50
+
+var (
+	//go:embed page.html
+	markup string
+	//go:embed style.css
+	style string
+
+	layout = template.Must(template.New("page").Funcs(template.FuncMap{
+		"ms": millis, "exact": exact, "count": count, "percent": percent, "change": change, "show": show, "plural": plural,
+		"policy": policyName, "does": policyDoes, "means": waitMeans, "colour": colour, "time": timeOf, "steps": stepsOf,
+		"inverted": invertedBy, "share": share, "dict": dict,
+		"height": func(n, each int) int { return n * each },
+	}).Parse(markup))
+)
+
+// view is what the template is filled with.
+type view struct {
+	*replay.Report
+	Policy  string // of the content: the style sheet, and nothing else
+	Style   template.CSS
+	JSON    template.JS
+	Head    headline
+	Limited string
+	Times   chart
+	Counts  chart
+	Few     [2][]replay.Session // those that are shown, and the rest
+	Waiting [2][]replay.Wait
+	Costs   [2][]replay.Tool
+	Trouble [2][]replay.Problem
+	Saved   []batch
+	Broken  []batch
+}
+
+// Write writes the page of a report to w. The same report gives the same page, byte for byte. It does not change the
+// report, and a report that does not fit together, as a file that somebody made may not, is drawn as far as it goes.
+//
+// An error is that of w, or says that r is nil, or that it holds a time that is no number, which JSON has no way to say.
+func Write(w io.Writer, r *replay.Report) error {
+	if r == nil {
+		return errors.New("page: there is no report to draw")
+	}
+	data, err := json.Marshal(r) // with what HTML could mistake for markup escaped
+	if err != nil {
+		return fmt.Errorf("page: the report has no JSON form: %w", err)
+	}
+	sum := sha256.Sum256([]byte(style))
+	v := view{
+		Report: r,
+		Policy: "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
+			"'; base-uri 'none'; form-action 'none'",
+		Style:   template.CSS(style),
+		JSON:    template.JS(data),
+		Head:    headlineOf(r),
+		Limited: "any number of calls at once",
+		Times:   timeChart(r.Total),
+		Counts:  sizeChart(r.Sizes),
+		Few:     fold(r.Sessions),
+		Waiting: fold(r.Waits),
+		Costs:   fold(r.Tools),
+		Trouble: fold(r.Problems),
+	}
+	if r.Limit > 0 {
+		v.Limited = "at most " + plural(r.Limit, "call", "calls") + " at once"
+	}
+	files, ordered := map[int]string{}, map[string]bool{}
+	for _, s := range r.Sessions {
+		files[s.ID] = s.File
+	}
+	for _, o := range r.Total.Policies {
+		ordered[o.Policy] = o.Ordered
+	}
+	for i, b := range r.Batches {
+		to, open := &v.Broken, 2
+		if b.Saved {
+			to, open = &v.Saved, 4
+		}
+		drawn := batchOf(b, i+1, files, ordered)
+		drawn.Open = len(*to) < open && len(b.Calls) <= 40
+		*to = append(*to, drawn)
+	}
+	out := bufio.NewWriterSize(w, 64<<10)
+	if err := layout.Execute(out, v); err != nil {
+		return fmt.Errorf("page: %w", err)
+	}
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("page: %w", err)
+	}
+	return nil
+}
+
+// dict is what a template is called with, if that is more than one thing.
+func dict(pairs ...any) map[any]any {
+	m := map[any]any{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		m[pairs[i]] = pairs[i+1]
+	}
+	return m
+}
+
+func fold[T any](all []T) [2][]T {
+	n := min(len(all), first)
+	return [2][]T{all[:n], all[n:]}
+}
+
+func stepsOf(f replay.Figures, policy string) int { o, _ := at(f, policy); return o.Steps }
+
+func invertedBy(f replay.Figures, policy string) replay.Inverted {
+	o, _ := at(f, policy)
+	return o.Inverted
+}
+
+// share is what part of all v is, for people.
+func share(v, all trace.Millis) string {
+	if all <= 0 {
+		return none
+	}
+	return percent(float64(v / all))
+}

@@ -1,0 +1,200 @@
+package page
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/keywave-go/keywave/bench/replay"
+	"github.com/keywave-go/keywave/bench/trace"
+)
+
+// policies are those of package sim, for people.
+var policies = map[string]struct{ name, does string }{
+	"serial":    {"Serial", "one call after another"},
+	"windows":   {"Fixed windows", "reads in windows as large as the limit, each begun when the one before is done; everything else alone"},
+	"read-runs": {"Read runs", "consecutive reads together, everything else alone"},
+	"rolling":   {"Rolling pool", "calls start in order as slots become free; what is not a read waits for all before it and holds up all after it"},
+	"waves":     {"Ordered waves", "calls that do not conflict share a wave; waves run one after another and keep the order of conflicts"},
+	"keyed":     {"Keyed", "a call waits for the earlier calls that it conflicts with, and for nothing else"},
+	"first-fit": {"First-fit waves", "a call goes into the first wave without a conflict, even past an earlier call"},
+	"locks":     {"Locks", "a lock for every key, and no order"},
+	"at-once":   {"All at once", "everything starts together, whatever it does"},
+}
+
+func policyName(p string) string {
+	if known, ok := policies[p]; ok {
+		return known.name
+	}
+	return show(p)
+}
+
+func policyDoes(p string) string { return policies[p].does }
+
+// colour is the class that a policy is drawn in. What breaks its promise is drawn as what gives none.
+func colour(policy string, ordered, broken bool) string {
+	switch {
+	case !ordered || broken:
+		return "unsafe"
+	case policy == "keyed" || policy == "rolling" || policy == "serial":
+		return policy
+	}
+	return "ordered"
+}
+
+// waits are exec's kinds, for people.
+var waits = map[string]string{
+	"claim":   "both claim a key, and one of them writes",
+	"barrier": "one of the two is exclusive",
+	"order":   "calls start in the model's order",
+	"wave":    "it is of a later wave",
+	"permit":  "no slot was free",
+}
+
+func waitMeans(kind string) string { return waits[kind] }
+
+func at(f replay.Figures, policy string) (replay.Outcome, bool) {
+	for _, o := range f.Policies {
+		if o.Policy == policy {
+			return o, true
+		}
+	}
+	return replay.Outcome{}, false
+}
+
+func timeOf(f replay.Figures, policy string) trace.Millis { o, _ := at(f, policy); return o.Time }
+
+// A headline says in words what the figures say.
+type headline struct {
+	Title string
+	Text  []string
+	Tiles []tile
+}
+
+type tile struct{ Figure, Label, Colour string }
+
+func headlineOf(r *replay.Report) headline {
+	var h headline
+	f := r.Total
+	if f.Batches == 0 {
+		h.Title = "There was nothing to run in parallel"
+		h.Text = []string{fmt.Sprintf("No answer with two or more tool calls was found; there were %s with one.", count(f.Turns))}
+		return h
+	}
+	serial, _ := at(f, "serial")
+	rolling, _ := at(f, "rolling")
+	keyed, ok := at(f, "keyed")
+	if !ok {
+		h.Title = plural(f.Batches, "batch", "batches") + " of tool calls"
+		return h
+	}
+	if f.Timed == 0 || serial.Time <= 0 || rolling.Time <= 0 {
+		h.Title = fmt.Sprintf("Keyed takes %s where one call after another takes %s, and the rolling pool %s",
+			plural(keyed.Steps, "round", "rounds"), count(serial.Steps), count(rolling.Steps))
+		h.Text = append(h.Text, "No batch has a known time for each of its calls, so nothing is said about time.")
+		h.Tiles = []tile{
+			{change(trace.Millis(keyed.Steps), trace.Millis(serial.Steps)), "rounds, keyed against serial", "keyed"},
+			{change(trace.Millis(keyed.Steps), trace.Millis(rolling.Steps)), "rounds, keyed against the rolling pool", "rolling"},
+		}
+	} else {
+		h.timed(f, serial, rolling, keyed)
+	}
+	h.broken(f)
+	return h
+}
+
+func (h *headline) timed(f replay.Figures, serial, rolling, keyed replay.Outcome) {
+	h.Title = fmt.Sprintf("Keyed %s against one call after another, and %s against the rolling pool",
+		saves(keyed.Time, serial.Time), strings.TrimPrefix(saves(keyed.Time, rolling.Time), "saves "))
+	gain, already := serial.Time-keyed.Time, serial.Time-rolling.Time
+	text := fmt.Sprintf("One after another these calls take %s, in the rolling pool %s, and keyed %s.",
+		millis(serial.Time), millis(rolling.Time), millis(keyed.Time))
+	switch {
+	case gain > 0 && already >= gain:
+		text += " All of the gain is the rolling pool's already."
+	case gain > 0 && already > 0:
+		text += fmt.Sprintf(" So %s of the gain is the rolling pool's already.", percent(float64(already/gain)))
+	case gain > 0:
+		text += " None of that gain is the rolling pool's."
+	}
+	if f.Bound > 0 {
+		text += fmt.Sprintf(" No schedule that keeps conflicting calls in order is faster than %s.", millis(f.Bound))
+	}
+	h.Text = append(h.Text, text)
+	text = fmt.Sprintf("Times are those of %s whose calls all have a known time, each simulated by itself from its "+
+		"recorded durations; what the model takes to answer is not in them.", of(f.Timed, f.Batches, "batch", "batches"))
+	if f.Slower > 0 {
+		text += fmt.Sprintf(" In %s of them keyed takes longer than the rolling pool, by %s in all: with a limit, "+
+			"to start a call earlier can hold up another.", count(f.Slower), millis(f.SlowerBy))
+	}
+	h.Text = append(h.Text, text)
+	h.Tiles = []tile{
+		{change(keyed.Time, serial.Time), "time, keyed against serial", "keyed"},
+		{change(keyed.Time, rolling.Time), "time, keyed against the rolling pool", "rolling"},
+	}
+	if f.Bound > 0 {
+		h.Tiles = append(h.Tiles, tile{fmt.Sprintf("%.2f×", keyed.Time/f.Bound), "the lower bound, which no ordered schedule beats", "bound"})
+	}
+}
+
+// broken says what the policies invert, those without a promise and, if it comes to that, the others.
+func (h *headline) broken(f replay.Figures) {
+	var unsafe, kept, lied []string
+	for _, o := range f.Policies {
+		name := strings.ToLower(policyName(o.Policy))
+		said := fmt.Sprintf("%s: %s, in %s", name, plural(o.Inverted.Pairs, "pair", "pairs"), plural(o.Inverted.Batches, "batch", "batches"))
+		if o.Inverted.Keyed > 0 {
+			said += fmt.Sprintf(" (%s over a key that both claim)", count(o.Inverted.Keyed))
+		}
+		switch {
+		case o.Ordered && o.Inverted.Pairs > 0:
+			lied = append(lied, said)
+		case o.Ordered:
+		case o.Inverted.Pairs > 0:
+			unsafe = append(unsafe, said)
+		default:
+			kept = append(kept, name)
+		}
+	}
+	if len(lied) > 0 {
+		h.Text = append(h.Text, "A policy that promises to keep the order did not. "+strings.Join(lied, "; ")+".")
+	}
+	if len(unsafe) > 0 {
+		text := "Conflicting calls would have run together or out of order under the policies without order. " +
+			upper(strings.Join(unsafe, "; ")) + "."
+		if len(lied) == 0 {
+			text += " Policies that promise the order kept it everywhere."
+		}
+		h.Text = append(h.Text, text)
+	}
+	if len(kept) > 0 {
+		h.Text = append(h.Text, "Nothing would have been broken here by "+strings.Join(kept, ", ")+", which promise nothing.")
+	}
+	if o, ok := at(f, "at-once"); ok {
+		h.Tiles = append(h.Tiles, tile{count(o.Inverted.Batches), "batches broken, had everything run at once", "unsafe"})
+	}
+}
+
+func upper(s string) string {
+	first, n := utf8.DecodeRuneInString(s)
+	return string(unicode.ToUpper(first)) + s[n:]
+}
+
+func of(n, all int, one, many string) string {
+	if n == all {
+		return "all " + plural(n, one, many)
+	}
+	return count(n) + " of " + plural(all, one, many)
+}
+
+func saves(v, base trace.Millis) string {
+	by := 1 - float64(v/base)
+	switch {
+	case by == 0:
+		return "saves nothing"
+	case by < 0:
+		return "takes " + percent(-by) + " more"
+	}
+	return "saves " + percent(by)
+}
