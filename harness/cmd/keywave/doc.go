@@ -5,6 +5,7 @@
 //	keywave run --agents A B    several batches at once, as agents over one Domain
 //	keywave agent --script FILE lead an agent by a script, with a log that it goes on from
 //	keywave log FILE            what such a log says
+//	keywave replay DIR          what keyed parallelism would have saved in sessions of agents, from their transcripts
 //	keywave tools               the file tools and their arguments, and run_code
 //	keywave demo                one realistic turn, run in five ways that have to agree, and agents
 //	keywave version
@@ -21,5 +22,5 @@
 // Colours are for terminals alone, and not when NO_COLOR is set.
 //
 // The command holds no logic of its own but that of showing: what it plans and runs with is in packages plan, exec,
-// tool, tool/files, harness and codemode.
+// tool, tool/files, harness and codemode, and what it replays with in those of bench.
 package main

@@ -82,6 +82,7 @@ type commandLine struct {
 	Run     runCommand     `cmd:"" help:"Run a batch with the file tools in a directory, or several at once as agents."`
 	Agent   agentCommand   `cmd:"" help:"Lead an agent, whose model follows a script, over the file tools in a directory, with a log."`
 	Log     logCommand     `cmd:"" help:"Show the log of a session: what was said, the calls, and what became of them."`
+	Replay  replayCommand  `cmd:"" help:"Show what keyed parallelism would have saved in sessions of agents, from their transcripts."`
 	Tools   toolsCommand   `cmd:"" help:"List the tools and their arguments: the file tools, and the one that runs programs."`
 	Demo    demoCommand    `cmd:"" help:"Run one realistic turn of a model in five ways, and prove that they agree."`
 	Version versionCommand `cmd:"" help:"Print the version and leave."`

@@ -3,6 +3,8 @@
 package main
 
 import (
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -30,4 +32,17 @@ func TestCtrlCWhileOpeningAPipe(t *testing.T) {
 	end, err := os.OpenFile(pipe, os.O_WRONLY, 0) // lets go of who is still opening it
 	require.NoError(t, err)
 	require.NoError(t, end.Close())
+}
+
+// A shell names the ends of pipes, as in <(zstdcat x.jsonl.zst), by links that only the system can follow.
+func TestReplayOfAPipe(t *testing.T) {
+	out, in, err := os.Pipe()
+	require.NoError(t, err)
+	defer out.Close()
+	go func() {
+		_, _ = io.WriteString(in, answer(0))
+		_ = in.Close()
+	}()
+	r := replayJSON(t, "", fmt.Sprintf("/dev/fd/%d", out.Fd()))
+	assert.Equal(t, 1, r.Total.Batches)
 }

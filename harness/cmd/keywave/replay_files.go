@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/keywave-go/keywave/bench/replay"
+	"github.com/keywave-go/keywave/bench/transcript"
+)
+
+// Transcripts are what was found where the command line said.
+type transcripts struct {
+	sources  []replay.Source
+	problems []replay.Problem // with what could not be looked at
+	opened   atomic.Int64     // how many could be
+	read     atomic.Int64     // how many have been closed again
+
+	mu     sync.Mutex
+	refuse error // the first that could not be
+}
+
+// findTranscripts looks for them. One that is named has to be there; what cannot be looked at below a directory is a
+// problem, and one that is named in two ways, or lies in a directory that is named too, is read once.
+func findTranscripts(ctx context.Context, stdin io.Reader, from []string) (*transcripts, error) {
+	t := new(transcripts)
+	reals := make([]string, len(from))
+	for i, path := range from {
+		if path == standardInput {
+			continue
+		}
+		if _, err := os.Stat(path); err != nil {
+			return nil, namedError(path, err)
+		}
+		// A directory that is a link is followed, as it was named. What only the system can follow, such as the end of a
+		// pipe that a shell has named, is left to it.
+		reals[i] = path
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			if real, err = filepath.Abs(real); err == nil {
+				reals[i] = real
+			}
+		}
+	}
+	seen := map[string]bool{}
+	var none []string
+	for i, path := range from {
+		if path == standardInput {
+			t.add("standard input", 0, func() (io.ReadCloser, error) {
+				in, _ := input(ctx, stdin, path)
+				return in, nil
+			})
+			continue
+		}
+		any := false
+		for real, err := range transcript.Files(reals[i]) {
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+			name := strings.TrimRight(path, string(filepath.Separator)) + strings.TrimPrefix(real, reals[i])
+			if err != nil {
+				t.problem(name, "cannot be looked at: "+cause(err))
+				continue
+			}
+			any = true
+			if !seen[real] {
+				seen[real] = true
+				t.addFile(ctx, name, real)
+			}
+		}
+		if !any {
+			none = append(none, path)
+			t.problem(path, noTranscripts)
+		}
+	}
+	if len(t.sources) == 0 {
+		return nil, fmt.Errorf("no transcripts in %s: looked for .jsonl, .ndjson and .json", strings.Join(none, ", "))
+	}
+	return t, nil
+}
+
+const noTranscripts = "no transcripts in it: looked for .jsonl, .ndjson and .json"
+
+func (t *transcripts) problem(file, text string) {
+	t.problems = append(t.problems, replay.Problem{File: file, Text: text, Count: 1})
+}
+
+// addFile adds the file real, which is to be called name.
+func (t *transcripts) addFile(ctx context.Context, name, real string) {
+	info, err := os.Stat(real)
+	if err != nil || !info.Mode().IsRegular() { // what is wrong with it is found out when it is opened
+		t.add(name, 0, func() (io.ReadCloser, error) {
+			in, _ := input(ctx, nil, real)
+			return in, nil
+		})
+		return
+	}
+	t.add(name, info.Size(), func() (io.ReadCloser, error) {
+		f, err := os.Open(real)
+		if err != nil {
+			return nil, namedError(name, err)
+		}
+		return f, nil
+	})
+}
+
+// add adds a transcript.
+func (t *transcripts) add(name string, size int64, open func() (io.ReadCloser, error)) {
+	t.sources = append(t.sources, replay.Source{Name: name, Size: size, Open: func() (io.ReadCloser, error) {
+		in, err := open()
+		if err != nil {
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			if t.refuse == nil {
+				t.refuse = err
+			}
+			return nil, err
+		}
+		t.opened.Add(1)
+		return &counted{ReadCloser: in, closed: sync.OnceFunc(func() { t.read.Add(1) })}, nil
+	}})
+}
+
+// counted is a file that counts when it is closed.
+type counted struct {
+	io.ReadCloser
+	closed func()
+}
+
+func (c *counted) Close() error {
+	c.closed()
+	return c.ReadCloser.Close()
+}
+
+// unread says why none could be read.
+func (t *transcripts) unread() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.sources) > 1 {
+		return fmt.Errorf("none of %d transcripts can be read; of the first: %w", len(t.sources), t.refuse)
+	}
+	return t.refuse
+}
+
+// namedError is what is wrong with what was called name, and not with what that is a link to.
+func namedError(name string, err error) error {
+	return fmt.Errorf("%s: %w", name, reason(err))
+}
+
+func cause(err error) string { return reason(err).Error() }
+
+// reason is an error without the name of its file.
+func reason(err error) error {
+	var named *fs.PathError
+	if errors.As(err, &named) {
+		return named.Err
+	}
+	return err
+}
