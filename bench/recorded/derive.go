@@ -113,8 +113,14 @@ func outcome(p sim.Policy, calls []plan.Call, takes []time.Duration, timed bool)
 	if err != nil {
 		return o, err
 	}
-	if o.Pairs = r.Inversions(0).Pairs; o.Pairs > 0 {
+	inv := r.Inversions(len(calls) * len(calls))
+	if o.Pairs = inv.Pairs; o.Pairs > 0 {
 		o.Batches = 1
+	}
+	for _, pair := range inv.First {
+		if !calls[pair.Earlier].Exclusive() && !calls[pair.Later].Exclusive() {
+			o.Keyed++
+		}
 	}
 	if !timed {
 		return o, nil
@@ -196,6 +202,7 @@ func (o *Outcome) add(r Outcome) {
 	o.Steps += r.Steps
 	o.Time += r.Time
 	o.Pairs += r.Pairs
+	o.Keyed += r.Keyed
 	o.Batches += r.Batches
 	for i := range r.Limited {
 		o.Limited[i] += r.Limited[i]

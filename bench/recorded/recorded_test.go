@@ -27,7 +27,8 @@ type known struct {
 	shares, mixedShares                      map[string]string
 	looseShares                              [2]string // of waves, of all and of the mixed ones
 	inversions                               map[string]int
-	inverted                                 int // batches that first-fit inverts
+	keyed                                    map[string]int // of them, such as are of no exclusive call
+	inverted                                 int            // batches that first-fit inverts
 	wavesSlower                              []string
 	anomalies                                map[int][]string // by limit: batches in which keyed is slower than waves or rolling
 	covered                                  []string
@@ -53,6 +54,7 @@ var here = known{
 	},
 	looseShares: [2]string{"0.78", "0.86"},
 	inversions:  map[string]int{"first-fit": 107, "locks": 107, "at-once": 423},
+	keyed:       map[string]int{"first-fit": 1, "locks": 1, "at-once": 70},
 	inverted:    70,
 	wavesSlower: []string{"cp0003/17"},
 	anomalies:   map[int][]string{4: {"cc0340/1"}},
@@ -78,6 +80,7 @@ var whole = known{
 	},
 	looseShares: [2]string{"0.76", "0.88"},
 	inversions:  map[string]int{"first-fit": 107, "locks": 107, "at-once": 5537},
+	keyed:       map[string]int{"first-fit": 1, "locks": 1, "at-once": 2300},
 	inverted:    70,
 	wavesSlower: []string{"cp0003/17"},
 	anomalies:   map[int][]string{4: {"cc0340/1"}},
@@ -115,13 +118,14 @@ func holds(t *testing.T, path string, want known) {
 		looseShares: [2]string{
 			share(f.All.Loose[0].Time, f.All.Of("serial").Time), share(f.Mixed.Loose[0].Time, f.Mixed.Of("serial").Time),
 		},
-		inversions: map[string]int{}, inverted: len(f.Inverted),
+		inversions: map[string]int{}, keyed: map[string]int{}, inverted: len(f.Inverted),
 		wavesSlower: names(f.WavesSlower), anomalies: map[int][]string{}, formats: map[string]int{},
 	}
 	for _, o := range f.All.Outcome {
 		got.steps[o.Policy] = o.Steps
 		if o.Pairs > 0 {
 			got.inversions[o.Policy] = o.Pairs
+			got.keyed[o.Policy] = o.Keyed
 		}
 		if want.shares[o.Policy] != "" {
 			got.shares[o.Policy] = share(o.Time, f.All.Of("serial").Time)
