@@ -17,7 +17,7 @@ const (
 	minus = "\u2212" // as wide as a digit, where a hyphen is not
 )
 
-// millis says a time for people, in three digits where it has so many: 0.25 ms, 450 ms, 1.23 s, 2 min 05 s, 3 h 10 min.
+// millis says a time for people, in three digits where it has so many: 0.25 ms, 450 ms, 1.20 s, 2 min 05 s, 3 h 10 min.
 func millis(m trace.Millis) string {
 	v := float64(m)
 	switch {
@@ -28,9 +28,9 @@ func millis(m trace.Millis) string {
 	case v == 0:
 		return "0" + space + "ms"
 	case v < 999.5:
-		return digits(v) + space + "ms"
+		return digits(v, true) + space + "ms"
 	case v < 59_950:
-		return digits(v/1e3) + space + "s"
+		return digits(v/1e3, false) + space + "s"
 	}
 	s := math.Round(v / 1e3)
 	switch {
@@ -46,19 +46,20 @@ func millis(m trace.Millis) string {
 	return strconv.FormatFloat(s/86400, 'g', 4, 64) + space + "d"
 }
 
-// digits is v, above 0 and below 1000, with three digits of which none is a zero at the end.
-func digits(v float64) string {
+// digits is v, above 0 and below 1000, with three digits, or fewer if it is whole and that is all there is to say.
+func digits(v float64, whole bool) string {
 	switch {
-	case v >= 99.95:
+	case v >= 99.95 || whole && v == math.Trunc(v):
 		return strconv.FormatFloat(v, 'f', 0, 64)
 	case v >= 9.995:
-		return plain(v, 1)
+		return strconv.FormatFloat(v, 'f', 1, 64)
 	case v >= 0.01:
-		return plain(v, 2)
+		return strconv.FormatFloat(v, 'f', 2, 64)
 	}
 	return "<" + space + "0.01"
 }
 
+// plain is v with so many digits after the point, less the zeros at the end.
 func plain(v float64, after int) string {
 	s := strconv.FormatFloat(v, 'f', after, 64)
 	return strings.TrimSuffix(strings.TrimRight(s, "0"), ".")

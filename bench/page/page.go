@@ -39,6 +39,7 @@ type view struct {
 	Style   template.CSS
 	JSON    template.JS
 	Head    headline
+	Clocks  string
 	Limited string
 	Times   chart
 	Counts  chart
@@ -70,6 +71,7 @@ func Write(w io.Writer, r *replay.Report) error {
 		Style:   template.CSS(style),
 		JSON:    template.JS(data),
 		Head:    headlineOf(r),
+		Clocks:  clocks(r.Formats),
 		Limited: "any number of calls at once",
 		Times:   timeChart(r.Total),
 		Counts:  sizeChart(r.Sizes),
@@ -81,10 +83,7 @@ func Write(w io.Writer, r *replay.Report) error {
 	if r.Limit > 0 {
 		v.Limited = "at most " + plural(r.Limit, "call", "calls") + " at once"
 	}
-	files, ordered := map[int]string{}, map[string]bool{}
-	for _, s := range r.Sessions {
-		files[s.ID] = s.File
-	}
+	ordered := map[string]bool{}
 	for _, o := range r.Total.Policies {
 		ordered[o.Policy] = o.Ordered
 	}
@@ -93,7 +92,7 @@ func Write(w io.Writer, r *replay.Report) error {
 		if b.Saved {
 			to, open = &v.Saved, 4
 		}
-		drawn := batchOf(b, i+1, files, ordered)
+		drawn := batchOf(b, i+1, ordered)
 		drawn.Open = len(*to) < open && len(b.Calls) <= 40
 		*to = append(*to, drawn)
 	}

@@ -65,10 +65,12 @@ type span struct {
 
 type stretch struct{ X, Width string }
 
+// An arrow is drawn as lines, which unlike paths can be in percent: from X1 at the height From, if that is above 0, to the
+// height Y, then to X2, then down to the height To.
 type arrow struct {
-	X1, X2 string
-	Y1, Y2 int
-	Broken bool
+	X1, X2      string
+	From, Y, To int
+	Broken      bool
 }
 
 type row struct {
@@ -83,12 +85,12 @@ type row struct {
 type cell struct{ Ran, Waited, Broken string }
 
 // batchOf is batch number n of the report.
-func batchOf(b replay.Batch, n int, files map[int]string, ordered map[string]bool) batch {
+func batchOf(b replay.Batch, n int, ordered map[string]bool) batch {
 	say := millis
 	if !b.Timed {
 		say = steps
 	}
-	v := batch{ID: "batch-" + strconv.Itoa(n), Number: n, Timed: b.Timed, Where: where(b, files)}
+	v := batch{ID: "batch-" + strconv.Itoa(n), Number: n, Timed: b.Timed, Where: where(b)}
 	v.Left = max(0, len(b.Calls)-drawn)
 	v.Row = 22
 	if len(b.Calls) > 40 {
@@ -205,15 +207,18 @@ func (v *batch) bar(
 	return b
 }
 
-// arrow leads from the end of the earlier call to the start of the later one: to the right, unless that was too early.
+// arrow leads from the end of the earlier call to the start of the later one: along the row of the earlier call, and down.
+// If the later call was too early it leads back, below the earlier one.
 func (v *batch) arrow(s replay.Schedule, c replay.Conflict, whole trace.Millis, broken bool) []arrow {
 	if c.Later >= min(len(s.Spans), drawn) {
 		return nil
 	}
-	return []arrow{{
-		X1: part(s.Spans[c.Earlier].End, whole), Y1: (c.Earlier+1)*v.Row - 4,
-		X2: part(s.Spans[c.Later].Start, whole), Y2: c.Later*v.Row + 4, Broken: broken,
-	}}
+	end, start := s.Spans[c.Earlier].End, s.Spans[c.Later].Start
+	a := arrow{X1: part(end, whole), X2: part(start, whole), Y: c.Earlier*v.Row + v.Row/2, To: c.Later*v.Row + 5, Broken: broken}
+	if start <= end {
+		a.From, a.Y = (c.Earlier+1)*v.Row-3, (c.Earlier+1)*v.Row
+	}
+	return []arrow{a}
 }
 
 // wide is the width of a time, and something also if it is none: what has no width at all is not drawn.
@@ -244,10 +249,10 @@ func title(b replay.Batch, say func(trace.Millis) string) string {
 	return fmt.Sprintf("%s, %s in the rolling pool, %s keyed", s, say(rolling.Time), say(keyed.Time))
 }
 
-func where(b replay.Batch, files map[int]string) string {
+func where(b replay.Batch) string {
 	s := "Session " + strconv.Itoa(b.Session)
-	if f := files[b.Session]; f != "" {
-		s += ", " + show(f)
+	if b.File != "" {
+		s += ", " + show(b.File)
 	}
 	if b.Line > 0 {
 		s += ", line " + count(b.Line)

@@ -1,10 +1,10 @@
 package page
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/keywave-go/keywave/bench/replay"
 	"github.com/keywave-go/keywave/bench/trace"
@@ -143,10 +143,8 @@ func (h *headline) broken(f replay.Figures) {
 	var unsafe, kept, lied []string
 	for _, o := range f.Policies {
 		name := strings.ToLower(policyName(o.Policy))
-		said := fmt.Sprintf("%s: %s, in %s", name, plural(o.Inverted.Pairs, "pair", "pairs"), plural(o.Inverted.Batches, "batch", "batches"))
-		if o.Inverted.Keyed > 0 {
-			said += fmt.Sprintf(" (%s over a key that both claim)", count(o.Inverted.Keyed))
-		}
+		said := fmt.Sprintf("%s %s in %s, %s over a key", name, plural(o.Inverted.Pairs, "pair", "pairs"),
+			plural(o.Inverted.Batches, "batch", "batches"), count(o.Inverted.Keyed))
 		switch {
 		case o.Ordered && o.Inverted.Pairs > 0:
 			lied = append(lied, said)
@@ -161,8 +159,9 @@ func (h *headline) broken(f replay.Figures) {
 		h.Text = append(h.Text, "A policy that promises to keep the order did not. "+strings.Join(lied, "; ")+".")
 	}
 	if len(unsafe) > 0 {
-		text := "Conflicting calls would have run together or out of order under the policies without order. " +
-			upper(strings.Join(unsafe, "; ")) + "."
+		text := "Policies without order would have run conflicting calls together or out of order: " +
+			strings.Join(unsafe, "; ") + ". Where it is not over a key that both claim, one of the two is exclusive, and " +
+			"nothing is known of what it touches."
 		if len(lied) == 0 {
 			text += " Policies that promise the order kept it everywhere."
 		}
@@ -176,9 +175,29 @@ func (h *headline) broken(f replay.Figures) {
 	}
 }
 
-func upper(s string) string {
-	first, n := utf8.DecodeRuneInString(s)
-	return string(unicode.ToUpper(first)) + s[n:]
+// clocks says how good the times are, the best first.
+func clocks(formats []replay.FormatFigure) string {
+	var kinds []string
+	names, batches := map[string][]string{}, map[string]int{}
+	for _, f := range formats {
+		if names[f.Clock] == nil {
+			kinds = append(kinds, f.Clock)
+		}
+		names[f.Clock] = append(names[f.Clock], show(f.Format))
+		batches[f.Clock] += f.Batches
+	}
+	rank := []string{"exact", "upper bound", "tail only", "none"}
+	slices.SortStableFunc(kinds, func(a, b string) int {
+		return cmp.Compare(uint(slices.Index(rank, a)), uint(slices.Index(rank, b))) // what is not known comes last
+	})
+	var said []string
+	for _, k := range kinds {
+		said = append(said, fmt.Sprintf("%s in %s (%s)", show(k), plural(batches[k], "batch", "batches"), strings.Join(names[k], ", ")))
+	}
+	if said == nil {
+		return ""
+	}
+	return "How good the clock is: " + strings.Join(said, "; ") + "."
 }
 
 func of(n, all int, one, many string) string {
