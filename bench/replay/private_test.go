@@ -1,0 +1,150 @@
+package replay_test
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keywave-go/keywave/bench/replay"
+)
+
+// structural are the values of the samples that a reader must understand; everything else may be anything.
+var structural = regexp.MustCompile(`^(assistant|user|system|tool|message|session|response_item|event_msg|session_meta|turn_context|` +
+	`function_call|function_call_output|exec_command_end|tool_use|tool_result|toolCall|toolResult|tool-call|tool-result|tool-start|` +
+	`step-start|step-finish|completed|error|gemini|info|text|function|custom|progress|agent_progress|hook_progress|` +
+	`(read|write|exclusive|spawn|r|w)|` + // of recorded batches
+	`[a-z]+[./][a-z_./]+|` + // types of events
+	`\d{4}-\d\d-\d\dT.*)$`)
+
+// marked puts a secret into every text of a JSON value, names of tools and types of records among them, unless keep
+// wants it as it is. Text that is JSON is marked inside.
+func marked(t *testing.T, v any, n *int, keep func(member, s string) bool, member string) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, x := range v {
+			v[k] = marked(t, x, n, keep, k)
+		}
+	case []any:
+		for i, x := range v {
+			v[i] = marked(t, x, n, keep, member)
+		}
+	case string:
+		if strings.HasPrefix(v, "{") {
+			var inner any
+			if json.Unmarshal([]byte(v), &inner) == nil {
+				b, err := json.Marshal(marked(t, inner, n, keep, member))
+				require.NoError(t, err)
+				return string(b)
+			}
+		}
+		if keep(member, v) {
+			return v
+		}
+		*n++
+		return v + "/SE CRET/" + v
+	}
+	return v
+}
+
+// transcripts of all formats, with a secret in every text that keep does not want.
+func secret(t *testing.T, keep func(member, s string) bool) (sources []replay.Source, secrets int) {
+	for _, s := range samples(t) {
+		var out strings.Builder
+		d := json.NewDecoder(strings.NewReader(read(t, s)))
+		for d.More() {
+			var v any
+			require.NoError(t, d.Decode(&v))
+			b, err := json.Marshal(marked(t, v, &secrets, keep, ""))
+			require.NoError(t, err)
+			out.Write(append(b, '\n'))
+		}
+		sources = append(sources, text("log", out.String()))
+	}
+	return sources, secrets
+}
+
+// TestNoTextOfTheTranscript puts a secret into every text of transcripts of all formats and looks for it in the report:
+// with names of tools that do not look like names, and with names as they are, so that the calls are declared by rules
+// and their keys shown.
+func TestNoTextOfTheTranscript(t *testing.T) {
+	o := replay.Options{Largest: 1000, Inverted: 1000}
+	names := map[string]bool{"name": true, "tool": true, "toolName": true}
+	for title, keep := range map[string]func(member, s string) bool{
+		"everything": func(_, s string) bool { return structural.MatchString(s) },
+		"but the names of tools": func(member, s string) bool {
+			return structural.MatchString(s) || names[member]
+		},
+		"even types": func(string, string) bool { return false },
+	} {
+		t.Run(title, func(t *testing.T) {
+			sources, secrets := secret(t, keep)
+			require.Greater(t, secrets, 2000)
+			r := run(t, o, sources...)
+			if title != "even types" {
+				require.Greater(t, r.Total.Batches, 300)
+				require.NotEmpty(t, r.Batches)
+			}
+			if title == "but the names of tools" {
+				require.Greater(t, len(r.Formats), 8)
+			}
+			raw, err := json.Marshal(r)
+			require.NoError(t, err)
+			for _, secret := range []string{"SE CRET", "SE%20CRET", "SE", "PLACEHOLDER", "home", "00000000-0000", "toolu_", "cc0340"} {
+				assert.NotContains(t, string(raw), secret)
+			}
+		})
+	}
+}
+
+// TestNames: with Names keys are as the calls have them.
+func TestNames(t *testing.T) {
+	c := &claude{session: "s"}
+	c.batch(0, "m1", "Edit "+path("/w/dir/a.go")+" 10", "Edit "+path("/w/dir/a.go")+" 20", "Edit "+path("/w/b.go")+" 30", "Bash {} 40")
+	keys := func(names bool) (out []string) {
+		r := run(t, replay.Options{Largest: 1, Names: names}, c.source("log"))
+		for _, call := range r.Batches[0].Calls {
+			for _, claim := range call.Claims {
+				out = append(out, claim.Key)
+			}
+		}
+		return out
+	}
+	assert.Equal(t, []string{"file/w/dir/a.go", "file/w/dir/a.go", "file/w/b.go"}, keys(true))
+	assert.Equal(t, []string{"d1/f2", "d1/f2", "f3"}, keys(false))
+}
+
+// TestKeysKeepTheirShape: what is nested stays nested, what is the same stays the same, and kinds can be told.
+func TestKeysKeepTheirShape(t *testing.T) {
+	c := &claude{session: "s"}
+	c.batch(0, "m1",
+		"Edit "+path("/w/a.go")+" 90", "Edit "+path("a.go")+" 10", // one file
+		`Grep {"path":"/w/lib"} 10`, "Read "+path("/w/lib/x/y")+" 10", "Read "+path("/w/lib")+" 10",
+		`Glob {} 10`, "Read "+path("/etc/passwd")+" 10", `WebFetch {"url":"https://example.com/a?b=c"} 10`,
+		`WebFetch {"url":"https://example.com/"} 10`, `TaskUpdate {"taskId":"mine"} 10`, `TaskList {} 10`,
+		`WebSearch {"query":"x"} 10`, "Bash {} 10", "Weather {} 10", "Read {} 10")
+	r := run(t, replay.Options{Largest: 1}, c.source("log"))
+	var got []string
+	for _, call := range r.Batches[0].Calls {
+		line := call.Tool + " " + call.Access
+		if call.Why != "" {
+			line += " (" + call.Why + ")"
+		}
+		for _, claim := range call.Claims {
+			line += " " + claim.Key
+			if claim.Tree {
+				line += "…"
+			}
+		}
+		got = append(got, line)
+	}
+	assert.Equal(t, []string{
+		"Edit write f1", "Edit write f1", "Grep read d2…", "Read read d2/d3/f4", "Read read d2", "Glob read ./…",
+		"Read read ext/d5/f6", "WebFetch read url/u7/u8/u9", "WebFetch read url/u7/u8", "TaskUpdate write @task/n10",
+		"TaskList read @task…", "WebSearch none", "Bash exclusive (by its rule)", "Weather exclusive (no rule)",
+		"Read exclusive (arguments)",
+	}, got)
+}
