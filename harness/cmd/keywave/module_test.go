@@ -151,6 +151,26 @@ func TestReadmeShowsTheDemo(t *testing.T) {
 	assert.NotZero(t, shown)
 }
 
+// TestReadmeShowsAReplay holds the excerpt in the README to what the command prints of the batches in this tree, which
+// [TestReplayRecordedBatches] holds the golden file to.
+func TestReadmeShowsAReplay(t *testing.T) {
+	_, section, ok := strings.Cut(readme(t), "\n## Your own sessions\n")
+	require.True(t, ok)
+	section, _, _ = strings.Cut(section, "\n## ")
+	_, excerpt, ok := strings.Cut(section, "\n$ keywave replay bench/testdata\n")
+	require.True(t, ok)
+	excerpt, _, _ = strings.Cut(excerpt, "```")
+	text, err := os.ReadFile("testdata/replay-recorded.txt")
+	require.NoError(t, err)
+	rest := "\n" + string(text)
+	for _, part := range strings.Split(excerpt, "…\n") {
+		at := strings.Index(rest, "\n"+part)
+		require.GreaterOrEqual(t, at, 0, "it does not print this, or not in this order:\n%s", part)
+		rest = rest[at+len(part):]
+	}
+	assert.True(t, strings.HasPrefix(string(text), "338 batches ") && strings.Contains(section, "the 338 batches "))
+}
+
 // What each package may bring along besides the standard library: who does not run programs gets no engine.
 var mayImport = map[string][]string{
 	"plan":    {},
