@@ -107,7 +107,7 @@ func (c *replayCommand) Run(ctx context.Context, h host) error {
 	switch {
 	case ctx.Err() != nil:
 		return interrupted(ctx, h)
-	case found.opened.Load() == 0:
+	case !found.readable.Load():
 		return found.unread()
 	case err != nil:
 		return err

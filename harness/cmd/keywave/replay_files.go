@@ -20,8 +20,8 @@ import (
 type transcripts struct {
 	sources  []replay.Source
 	problems []replay.Problem // with what could not be looked at
-	opened   atomic.Int64     // how many could be
-	read     atomic.Int64     // how many have been closed again
+	readable atomic.Bool      // at least one is
+	closed   atomic.Int64     // how many have been read
 
 	mu     sync.Mutex
 	refuse error // the first that could not be
@@ -115,22 +115,41 @@ func (t *transcripts) add(name string, size int64, open func() (io.ReadCloser, e
 	t.sources = append(t.sources, replay.Source{Name: name, Size: size, Open: func() (io.ReadCloser, error) {
 		in, err := open()
 		if err != nil {
-			t.mu.Lock()
-			defer t.mu.Unlock()
-			if t.refuse == nil {
-				t.refuse = err
-			}
+			t.refused(err)
 			return nil, err
 		}
-		t.opened.Add(1)
-		return &counted{ReadCloser: in, closed: sync.OnceFunc(func() { t.read.Add(1) })}, nil
+		return &counted{ReadCloser: in, of: t, name: name, closed: sync.OnceFunc(func() { t.closed.Add(1) })}, nil
 	}})
 }
 
-// counted is a file that counts when it is closed.
+func (t *transcripts) refused(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.refuse == nil {
+		t.refuse = err
+	}
+}
+
+// A counted file says whether it can be read, and when it is closed.
 type counted struct {
 	io.ReadCloser
+	of     *transcripts
+	name   string
+	begun  bool
 	closed func()
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.ReadCloser.Read(p)
+	if !c.begun {
+		c.begun = true
+		if n > 0 || errors.Is(err, io.EOF) {
+			c.of.readable.Store(true)
+		} else if err != nil {
+			c.of.refused(namedError(c.name, err))
+		}
+	}
+	return n, err
 }
 
 func (c *counted) Close() error {

@@ -45,7 +45,7 @@ func (r *reading) text(done, total int64, after time.Duration) string {
 		parts[0] += " of " + bytesText(max(done, total)) // one that is being written may have grown
 	}
 	if n := len(r.sources); n > 1 {
-		parts = append(parts, fmt.Sprintf("%s of %s files", grouped(int(r.read.Load())), grouped(n)))
+		parts = append(parts, fmt.Sprintf("%s of %s files", grouped(int(r.closed.Load())), grouped(n)))
 	}
 	parts = append(parts, bytesText(rate)+"/s")
 	if left := total - done; total > 0 && left > 0 && rate > 0 {

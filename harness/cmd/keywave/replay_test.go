@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -261,6 +262,27 @@ func TestReplayRules(t *testing.T) {
 	require.NotEmpty(t, r.Tools)
 	assert.Equal(t, "Bash", r.Tools[0].Tool)
 	assert.Equal(t, 1, r.Tools[0].AsFree.Steps)
+}
+
+// So it is if it can be opened and not read, or not even that: a socket is no file.
+func TestReplayOfNothingThatCanBeRead(t *testing.T) {
+	dir, err := os.MkdirTemp("", "s") // that of a test is too long for a socket
+	require.NoError(t, err)
+	defer os.RemoveAll(dir)
+	socket := filepath.Join(dir, "s.jsonl")
+	l, err := net.Listen("unix", socket)
+	require.NoError(t, err)
+	defer l.Close()
+	code, out, errOut := keywave(t, "", "replay", socket)
+	assert.Equal(t, exitUsage, code)
+	assert.Empty(t, out)
+	assert.Regexp(t, "^keywave: "+regexp.QuoteMeta(socket)+": [^/]+\n$", errOut)
+
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "a.jsonl"), []byte(answer(0)), 0o600))
+	r := replayJSON(t, "", socket, filepath.Join(dir, "a.jsonl"))
+	assert.Equal(t, 1, r.Total.Batches)
+	require.Len(t, r.Problems, 1)
+	assert.Equal(t, socket, r.Problems[0].File)
 }
 
 func TestReplayLimit(t *testing.T) {

@@ -67,6 +67,24 @@ func (t *replayed) rows(cols []column, rows [][]string, style func(row, col int,
 	}))
 }
 
+// fit cuts the cells of one column to what the others leave.
+func (t *replayed) fit(cols []column, rows [][]string, flexible int, cut func(string, int) string) {
+	room := t.width
+	for c, col := range cols {
+		if c == flexible {
+			continue
+		}
+		widest := cells.StringWidth(col.head)
+		for _, row := range rows {
+			widest = max(widest, cells.StringWidth(row[c]))
+		}
+		room -= widest + 2
+	}
+	for _, row := range rows {
+		row[flexible] = cut(row[flexible], max(12, room))
+	}
+}
+
 // more says how many rows there would be besides.
 func (t *replayed) more(n int, what string) {
 	if n > 0 {
@@ -156,7 +174,7 @@ func (t *replayed) sizes() string {
 func (t *replayed) policies() {
 	t.title("By policy")
 	cols := []column{{head: "policy"}, {head: "steps", right: true}, {head: "time", right: true}, {head: "vs serial", right: true},
-		{head: "vs rolling", right: true}, {head: "out of order"}}
+		{head: "vs rolling", right: true}, {head: "pairs out of order", rest: true}}
 	serial, rolling := under(t.Total, "serial"), under(t.Total, "rolling")
 	var rows [][]string
 	for _, o := range t.Total.Policies {
@@ -165,7 +183,7 @@ func (t *replayed) policies() {
 			row[2], row[3], row[4] = span(o.Time), change(o.Time, serial.Time), change(o.Time, rolling.Time)
 		}
 		if x := o.Inverted; x.Pairs > 0 {
-			row[5] = fmt.Sprintf("%s in %s", several(x.Pairs, "pair"), several(x.Batches, "batch"))
+			row[5] = fmt.Sprintf("%s in %s", grouped(x.Pairs), several(x.Batches, "batch"))
 		} else if o.Ordered {
 			row[5] = "none, by promise"
 		} else {
@@ -201,7 +219,7 @@ func (t *replayed) sessions() {
 		{head: "keyed", right: true}, {head: "vs serial", right: true}, {head: "vs rolling", right: true}}
 	var rows [][]string
 	for _, s := range all[:min(mostRows, len(all))] {
-		row := []string{strconv.Itoa(s.ID), t.file(s.File, t.width-62), grouped(s.Batches), "", "", "", ""}
+		row := []string{strconv.Itoa(s.ID), fileName(s.File), grouped(s.Batches), "", "", "", ""}
 		serial, rolling, keyed := under(s.Figures, "serial"), under(s.Figures, "rolling"), under(s.Figures, "keyed")
 		if s.Timed == 0 {
 			row[3], row[4] = several(serial.Steps, "step"), several(keyed.Steps, "step")
@@ -210,6 +228,7 @@ func (t *replayed) sessions() {
 		}
 		rows = append(rows, row)
 	}
+	t.fit(cols, rows, 1, clipLeft)
 	t.rows(cols, rows, nil)
 	t.more(len(all)-len(rows), "more session")
 }
@@ -278,8 +297,9 @@ func (t *replayed) tools() {
 	cols := []column{{head: "tool"}, {head: "format"}, {head: "calls", right: true}, {head: "because"}, {head: "as reads", right: true}, {head: "as free", right: true}}
 	var rows [][]string
 	for _, x := range worth[:min(mostRows, len(worth))] {
-		rows = append(rows, []string{clip(clean(x.Tool), t.width-66), clean(x.Format), grouped(x.Calls), clean(x.Why), t.saving(x.AsRead), t.saving(x.AsFree)})
+		rows = append(rows, []string{clean(x.Tool), clean(x.Format), grouped(x.Calls), clean(x.Why), t.saving(x.AsRead), t.saving(x.AsFree)})
 	}
+	t.fit(cols, rows, 0, clip)
 	t.rows(cols, rows, nil)
 	t.more(len(worth)-len(rows), "more tool")
 	t.say(t.p.faint, "As reads of everything they would run beside other reads, and not beside writes; as free they would be taken to touch nothing, "+
@@ -312,12 +332,12 @@ func (t *replayed) problems() {
 	t.more(len(t.Problems)-most, "more thing")
 }
 
-// file is the name of a file, of which the end tells more than the beginning.
-func (t *replayed) file(name string, width int) string {
-	if name = clean(name); name == "" {
-		name = "(all others)"
+// fileName is the name of a file.
+func fileName(name string) string {
+	if name == "" {
+		return "(all others)"
 	}
-	return clipLeft(name, max(16, width))
+	return clean(name)
 }
 
 // clipLeft cuts s at its beginning to at most width cells.
