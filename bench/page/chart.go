@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/keywave-go/keywave/bench/replay"
 	"github.com/keywave-go/keywave/bench/trace"
@@ -111,5 +109,5 @@ func part(v, all trace.Millis) string {
 		p = 0
 	}
 	p = min(max(p, 0), 1)
-	return strings.TrimSuffix(strings.TrimRight(strconv.FormatFloat(100*p, 'f', 2, 64), "0"), ".") + "%"
+	return plain(100*p, 1) + "%"
 }

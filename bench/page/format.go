@@ -62,6 +62,9 @@ func digits(v float64, whole bool) string {
 // plain is v with so many digits after the point, less the zeros at the end.
 func plain(v float64, after int) string {
 	s := strconv.FormatFloat(v, 'f', after, 64)
+	if after == 0 {
+		return s
+	}
 	return strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
 }
 

@@ -15,8 +15,11 @@ import (
 	"github.com/keywave-go/keywave/bench/trace"
 )
 
-// Long tables are shown so far, with the rest folded below.
-const first = 50
+// How many rows of a long table are shown; the rest are folded below.
+const (
+	sessionRows = 50
+	otherRows   = 20
+)
 
 var (
 	//go:embed page.html
@@ -75,10 +78,10 @@ func Write(w io.Writer, r *replay.Report) error {
 		Limited: "any number of calls at once",
 		Times:   timeChart(r.Total),
 		Counts:  sizeChart(r.Sizes),
-		Few:     fold(r.Sessions),
-		Waiting: fold(r.Waits),
-		Costs:   fold(r.Tools),
-		Trouble: fold(r.Problems),
+		Few:     fold(r.Sessions, sessionRows),
+		Waiting: fold(r.Waits, otherRows),
+		Costs:   fold(r.Tools, otherRows),
+		Trouble: fold(r.Problems, otherRows),
 	}
 	if r.Limit > 0 {
 		v.Limited = "at most " + plural(r.Limit, "call", "calls") + " at once"
@@ -115,8 +118,9 @@ func dict(pairs ...any) map[any]any {
 	return m
 }
 
-func fold[T any](all []T) [2][]T {
-	n := min(len(all), first)
+// fold is the first n of all, and the others.
+func fold[T any](all []T, n int) [2][]T {
+	n = min(len(all), n)
 	return [2][]T{all[:n], all[n:]}
 }
 

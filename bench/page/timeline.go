@@ -60,6 +60,7 @@ type span struct {
 	Waits         []stretch
 	Says          string
 	Early         bool // it started before one that it conflicts with had settled
+	Conflicts     bool
 	Arrows        []arrow
 }
 
@@ -142,6 +143,10 @@ func batchOf(b replay.Batch, n int, ordered map[string]bool) batch {
 			}
 			early[i.Later] = append(early[i.Later], i)
 		}
+		shown := slices.Concat(early...)
+		if len(shown) > unhovered {
+			shown = nil
+		}
 		if calls > 0 {
 			r.Broken = plural(calls, "call", "calls") + " too early"
 		}
@@ -153,13 +158,11 @@ func batchOf(b replay.Batch, n int, ordered map[string]bool) batch {
 			}
 			v.Rows[i].Cells = append(v.Rows[i].Cells, cellOf(x, early[i], say))
 			if i < drawn {
-				r.Bars = append(r.Bars, v.bar(i, s, x, near[i], early, whole, v.Rows[i]))
+				r.Bars = append(r.Bars, v.bar(i, s, x, near[i], early, shown != nil, whole, v.Rows[i]))
 			}
 		}
-		if all := slices.Concat(early...); len(all) <= unhovered {
-			for _, i := range all {
-				r.Arrows = append(r.Arrows, v.arrow(s, i.Conflict, whole, true)...)
-			}
+		for _, i := range shown {
+			r.Arrows = append(r.Arrows, v.arrow(s, i.Conflict, whole, true)...)
 		}
 		v.Runs = append(v.Runs, r)
 	}
@@ -171,7 +174,7 @@ func within(c replay.Conflict, n int) bool {
 }
 
 func (v *batch) bar(
-	i int, s replay.Schedule, x replay.Span, near []int, early [][]replay.Inversion, whole trace.Millis, r row,
+	i int, s replay.Schedule, x replay.Span, near []int, early [][]replay.Inversion, there bool, whole trace.Millis, r row,
 ) span {
 	thick := v.Row - 8
 	b := span{Y: i * v.Row, Top: i*v.Row + 4, Thick: thick, Early: len(early[i]) > 0}
@@ -187,14 +190,14 @@ func (v *batch) bar(
 		b.Waits = append(b.Waits, stretch{part(from, whole), wide(to-from, whole)})
 	}
 	c := r.Cells[len(r.Cells)-1]
-	b.Says = fmt.Sprintf("%d %s, %s", i+1, r.Tool, c.Ran)
+	b.Says = fmt.Sprintf("%d %s (%s), %s", i+1, r.Tool, r.Access, c.Ran)
 	if c.Waited != "" {
 		b.Says += "; " + c.Waited
 	}
 	if c.Broken != "" {
 		b.Says += "; ran " + c.Broken
 	}
-	if r.Conflicts != "" {
+	if b.Conflicts = r.Conflicts != ""; b.Conflicts {
 		b.Says += "; conflicts with " + r.Conflicts
 	}
 	// The nearest before it, and the nearest after it.
@@ -202,7 +205,9 @@ func (v *batch) bar(
 	for _, j := range near[max(0, k-pointed):min(len(near), k+pointed)] {
 		pair := replay.Conflict{Earlier: min(i, j), Later: max(i, j)}
 		broken := slices.ContainsFunc(early[pair.Later], func(x replay.Inversion) bool { return x.Earlier == pair.Earlier })
-		b.Arrows = append(b.Arrows, v.arrow(s, pair, whole, broken)...)
+		if !broken || !there {
+			b.Arrows = append(b.Arrows, v.arrow(s, pair, whole, broken)...)
+		}
 	}
 	return b
 }
@@ -226,7 +231,7 @@ func wide(v, whole trace.Millis) string {
 	if p := part(v, whole); p != "0%" {
 		return p
 	}
-	return "0.01%"
+	return "0.02%"
 }
 
 func title(b replay.Batch, say func(trace.Millis) string) string {
