@@ -54,7 +54,8 @@ waited (calls that the keyed pool kept back), and inverted_batches, inverted_cal
 can be summed up. A name that a spreadsheet would take for a formula has a ' in front.
 
 Exit codes: 0 done, whatever the transcripts are like: what could not be used of them is told; 2 if one that was named is not there, before
-anything is read, or none can be read; 130 interrupted: then nothing is shown, and the page is not written.`
+anything is read, if none can be read, or if the output or the page cannot be written; 130 interrupted: then nothing is
+shown, and no page is written.`
 }
 
 func (c *replayCommand) Validate() error {
@@ -84,6 +85,14 @@ const standardOutput = "-"
 const mostInverted = 200
 
 func (c *replayCommand) Run(ctx context.Context, h host) error {
+	err := c.replay(ctx, h)
+	if errors.Is(err, errInterrupted) {
+		fmt.Fprintln(h.stderr, "interrupted: what was read is not shown, and no page is written")
+	}
+	return err
+}
+
+func (c *replayCommand) replay(ctx context.Context, h host) error {
 	declared, err := c.rules(ctx, h)
 	if err != nil {
 		return err
@@ -98,6 +107,9 @@ func (c *replayCommand) Run(ctx context.Context, h host) error {
 			return err
 		}
 		defer file.discard()
+		if found.seen[file.path] {
+			return fmt.Errorf("%s is one of the transcripts: name another file for the page", c.HTML)
+		}
 	}
 	reading := h.reading(found)
 	r, err := replay.Run(ctx, found.sources, replay.Options{
@@ -106,7 +118,7 @@ func (c *replayCommand) Run(ctx context.Context, h host) error {
 	reading.end()
 	switch {
 	case ctx.Err() != nil:
-		return interrupted(ctx, h)
+		return context.Cause(ctx)
 	case !found.readable.Load():
 		return found.unread()
 	case err != nil:
@@ -121,18 +133,12 @@ func (c *replayCommand) Run(ctx context.Context, h host) error {
 	}
 	if file != nil {
 		err = file.fill(func(w io.Writer) error { return page.Write(writerWithin{ctx, w}, r) })
-	}
-	if ctx.Err() != nil {
-		return interrupted(ctx, h)
+		if err != nil && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 	}
 	// Also if there is no page: the figures may have taken a minute.
 	return errors.Join(err, c.show(h, r, err == nil))
-}
-
-// interrupted says that it was, and what of it there is.
-func interrupted(ctx context.Context, h host) error {
-	fmt.Fprintln(h.stderr, "interrupted: what was read is not shown, and no page is written")
-	return context.Cause(ctx)
 }
 
 // rules are what tools declare.
@@ -179,7 +185,7 @@ func (c *replayCommand) show(h host, r *replay.Report, paged bool) error {
 		width, _, _ := h.stdout.shape()
 		fmt.Fprint(h.stdout, replayText(r, c.Names, width, h.paint(h.stdout)))
 		if c.HTML != "" && paged {
-			fmt.Fprintf(h.stdout, "\nThe batches are drawn in %s.\n", clean(c.HTML))
+			fmt.Fprintf(h.stdout, "\nThe page with the batches drawn is %s.\n", clean(c.HTML))
 		}
 	}
 	return nil

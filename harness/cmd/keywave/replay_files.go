@@ -21,7 +21,9 @@ type transcripts struct {
 	sources  []replay.Source
 	problems []replay.Problem // with what could not be looked at
 	readable atomic.Bool      // at least one is
+	unsized  bool             // at least one is of a size that is not known
 	closed   atomic.Int64     // how many have been read
+	seen     map[string]bool  // files, by their absolute paths without links
 
 	mu     sync.Mutex
 	refuse error // the first that could not be
@@ -30,14 +32,25 @@ type transcripts struct {
 // findTranscripts looks for them. One that is named has to be there; what cannot be looked at below a directory is a
 // problem, and one that is named in two ways, or lies in a directory that is named too, is read once.
 func findTranscripts(ctx context.Context, stdin io.Reader, from []string) (*transcripts, error) {
-	t := new(transcripts)
+	t := &transcripts{seen: map[string]bool{}}
+	found := make(chan error, 1)
+	go func() { found <- t.find(ctx, stdin, from) }()
+	select {
+	case err := <-found:
+		return t, err
+	case <-ctx.Done(): // it may be walking where there are none
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (t *transcripts) find(ctx context.Context, stdin io.Reader, from []string) error {
 	reals := make([]string, len(from))
 	for i, path := range from {
 		if path == standardInput {
 			continue
 		}
 		if _, err := os.Stat(path); err != nil {
-			return nil, namedError(path, err)
+			return namedError(path, err)
 		}
 		// A directory that is a link is followed, as it was named. What only the system can follow, such as the end of a
 		// pipe that a shell has named, is left to it.
@@ -48,10 +61,10 @@ func findTranscripts(ctx context.Context, stdin io.Reader, from []string) (*tran
 			}
 		}
 	}
-	seen := map[string]bool{}
 	var none []string
 	for i, path := range from {
 		if path == standardInput {
+			t.unsized = true
 			t.add("standard input", 0, func() (io.ReadCloser, error) {
 				in, _ := input(ctx, stdin, path)
 				return in, nil
@@ -61,16 +74,19 @@ func findTranscripts(ctx context.Context, stdin io.Reader, from []string) (*tran
 		any := false
 		for real, err := range transcript.Files(reals[i]) {
 			if ctx.Err() != nil {
-				return nil, context.Cause(ctx)
+				return context.Cause(ctx)
 			}
-			name := strings.TrimRight(path, string(filepath.Separator)) + strings.TrimPrefix(real, reals[i])
+			name := path
+			if real != reals[i] {
+				name = filepath.Join(path, strings.TrimPrefix(real, reals[i]))
+			}
 			if err != nil {
 				t.problem(name, "cannot be looked at: "+cause(err))
 				continue
 			}
 			any = true
-			if !seen[real] {
-				seen[real] = true
+			if !t.seen[real] {
+				t.seen[real] = true
 				t.addFile(ctx, name, real)
 			}
 		}
@@ -80,9 +96,9 @@ func findTranscripts(ctx context.Context, stdin io.Reader, from []string) (*tran
 		}
 	}
 	if len(t.sources) == 0 {
-		return nil, fmt.Errorf("no transcripts in %s: looked for .jsonl, .ndjson and .json", strings.Join(none, ", "))
+		return fmt.Errorf("no transcripts in %s: looked for .jsonl, .ndjson and .json", strings.Join(none, ", "))
 	}
-	return t, nil
+	return nil
 }
 
 const noTranscripts = "no transcripts in it: looked for .jsonl, .ndjson and .json"
@@ -95,6 +111,7 @@ func (t *transcripts) problem(file, text string) {
 func (t *transcripts) addFile(ctx context.Context, name, real string) {
 	info, err := os.Stat(real)
 	if err != nil || !info.Mode().IsRegular() { // what is wrong with it is found out when it is opened
+		t.unsized = true
 		t.add(name, 0, func() (io.ReadCloser, error) {
 			in, _ := input(ctx, nil, real)
 			return in, nil

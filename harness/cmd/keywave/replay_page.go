@@ -28,6 +28,9 @@ func (h host) create(path string) (*wholeFile, error) {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		f.path = real
 	}
+	if whole, err := filepath.Abs(f.path); err == nil {
+		f.path = whole
+	}
 	mode := fs.FileMode(0o666)
 	info, err := os.Stat(f.path)
 	switch {

@@ -41,14 +41,14 @@ func (r *reading) tell(done, total int64) {
 func (r *reading) text(done, total int64, after time.Duration) string {
 	parts := []string{bytesText(done)}
 	rate := int64(float64(done) / after.Seconds())
-	if total > 0 {
-		parts[0] += " of " + bytesText(max(done, total)) // one that is being written may have grown
+	if !r.unsized {
+		parts[0] += " of " + bytesText(total)
 	}
 	if n := len(r.sources); n > 1 {
 		parts = append(parts, fmt.Sprintf("%s of %s files", grouped(int(r.closed.Load())), grouped(n)))
 	}
 	parts = append(parts, bytesText(rate)+"/s")
-	if left := total - done; total > 0 && left > 0 && rate > 0 {
+	if left := total - done; !r.unsized && left > 0 && rate > 0 {
 		parts = append(parts, "about "+(time.Duration(left/rate+1)*time.Second).String()+" left")
 	}
 	return "reading  " + strings.Join(parts, "  ")

@@ -225,6 +225,7 @@ func TestReplayUsage(t *testing.T) {
 		"rules tell the form":  {[]string{dir, "--rules", at("rules.json")}, `"go doc github.com/keywave-go/keywave/tool/rules" has the form of the file`},
 		"rules are no file":    {[]string{dir, "--rules", dir}, "directory"},
 		"page is a directory":  {[]string{dir, "--html", dir}, dir + " is a directory: name a file in it"},
+		"page is a transcript": {[]string{dir, "--html", at("s.jsonl")}, at("s.jsonl") + " is one of the transcripts: name another file for the page"},
 		"page in no directory": {[]string{dir, "--html", at("gone/x.html")}, at("gone/x.html") + " cannot be written: no such file"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -317,6 +318,11 @@ func TestReplayFiles(t *testing.T) {
 	assert.Equal(t, []string{"in/a.jsonl", "in/b/c.ndjson"}, files(at("in"), at("named"), at("in/b/c.ndjson"), at("in")+"/"))
 	assert.Equal(t, []string{"in/e.log", "in/g.jsonl"}, files(at("in/e.log"), at("in/g.jsonl")), "whatever they are called")
 
+	ended, end := context.WithCancelCause(context.Background())
+	end(errInterrupted)
+	_, err := findTranscripts(ended, nil, []string{at("in")})
+	assert.ErrorIs(t, err, errInterrupted)
+
 	// One without transcripts among others is told.
 	require.NoError(t, os.Mkdir(at("empty"), 0o700))
 	r := replayJSON(t, "", at("in"), at("empty"))
@@ -382,7 +388,7 @@ func TestReplayPage(t *testing.T) {
 	for _, name := range []string{"new.html", "old.html", "link.html"} {
 		code, out, errOut := keywave(t, "", "replay", filepath.Join(dir, "s.jsonl"), "--html", at(name))
 		require.Equal(t, exitDone, code, errOut)
-		assert.True(t, strings.HasSuffix(out, "\nThe batches are drawn in "+at(name)+".\n"))
+		assert.True(t, strings.HasSuffix(out, "\nThe page with the batches drawn is "+at(name)+".\n"))
 		text, err := os.ReadFile(at(name))
 		require.NoError(t, err)
 		assert.Contains(t, string(text), "<html")
@@ -492,8 +498,12 @@ func TestReplayProgress(t *testing.T) {
 		r.tell(501e6, 1000e6) // too soon
 		assert.Equal(t, "\r\x1b[J\x1b[1mreading  500.0 MB of 1.00 GB  1 of 2 files  250.0 MB/s  about 3s left\x1b[0m\n", out.String())
 		<-time.After(2 * time.Second)
-		r.tell(1001e6, 1000e6) // it is still being written
-		assert.Contains(t, out.String(), "reading  1.00 GB of 1.00 GB  1 of 2 files  250.2 MB/s\x1b[0m\n")
+		r.tell(1000e6, 1000e6)
+		assert.Contains(t, out.String(), "reading  1.00 GB of 1.00 GB  1 of 2 files  250.0 MB/s\x1b[0m\n")
+		<-time.After(2 * time.Second)
+		r.unsized = true // as the standard input is
+		r.tell(1800e6, 1800e6)
+		assert.Contains(t, out.String(), "reading  1.80 GB  1 of 2 files  300.0 MB/s\x1b[0m\n")
 		r.end()
 		assert.True(t, strings.HasSuffix(out.String(), "\r\x1b[J"), "nothing stays")
 
