@@ -36,7 +36,7 @@ func millis(m trace.Millis) string {
 	switch {
 	case s < 3600:
 		return fmt.Sprintf("%d%[3]smin%[3]s%02[2]d%[3]ss", int(s)/60, int(s)%60, space)
-	case s < 48*3600:
+	case s < 48*3600-30:
 		m := int(math.Round(s / 60))
 		return fmt.Sprintf("%d%[3]sh%[3]s%02[2]d%[3]smin", m/60, m%60, space)
 	case s < 1000*86400:

@@ -156,7 +156,7 @@ func batchOf(b replay.Batch, n int, ordered map[string]bool) batch {
 			if i < len(s.Spans) {
 				x = s.Spans[i]
 			}
-			v.Rows[i].Cells = append(v.Rows[i].Cells, cellOf(x, early[i], say))
+			v.Rows[i].Cells = append(v.Rows[i].Cells, cellOf(x, early[i], b.Timed, say))
 			if i < drawn {
 				r.Bars = append(r.Bars, v.bar(i, s, x, near[i], early, shown != nil, whole, v.Rows[i]))
 			}
@@ -285,8 +285,11 @@ func claims(c replay.Call) []string {
 }
 
 // cellOf is what became of a call under a policy.
-func cellOf(x replay.Span, early []replay.Inversion, say func(trace.Millis) string) cell {
+func cellOf(x replay.Span, early []replay.Inversion, timed bool, say func(trace.Millis) string) cell {
 	c := cell{Ran: fmt.Sprintf("%s to %s", say(x.Start), say(x.End))}
+	if !timed {
+		c.Ran = fmt.Sprintf("step %.0f", x.Start+1)
+	}
 	var waited []string
 	for _, w := range x.Waits {
 		if w.To <= w.From || w.From >= x.Start {
@@ -355,7 +358,7 @@ func ticks(whole trace.Millis, timed bool) []tick {
 		say = minutes
 	}
 	var ts []tick
-	for i := 0; i <= 4 && float64(i)*every <= all; i++ {
+	for i := 0; i <= 4 && float64(i)*every <= all*(1+1e-9); i++ {
 		v := float64(i) * every
 		t := tick{X: part(trace.Millis(v), whole), Text: say(v), Anchor: "middle"}
 		if i == 0 {
