@@ -1,6 +1,7 @@
 # What a person does here: make run, make test. What a machine does: make ci.
 GO ?= go
 FUZZTIME ?= 1000x
+BENCHCOUNT ?= 5
 
 .PHONY: run test ci vet race exhaustive fuzz bench-smoke bench mutants mutants-apply
 
@@ -33,8 +34,8 @@ fuzz:                ## every fuzz target for a short while
 bench-smoke:         ## every benchmark once
 	$(GO) test -run '^$$' -bench . -benchtime 1x -short ./...
 
-bench:               ## the speed contracts
-	$(GO) test -run '^$$' -bench . -benchmem ./plan ./exec ./tool ./harness
+bench:               ## every figure of README.md and bench/RESULTS.md, measured and written anew; BENCHCOUNT=1 for a quick look
+	$(GO) -C bench/peers run ./results -rounds $(BENCHCOUNT)
 
 mutants:             ## break the code once for each contract; the test named after it must fail
 	@bash .ci/mutants
