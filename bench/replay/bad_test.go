@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -118,6 +119,31 @@ func TestSourceFails(t *testing.T) {
 		"half: reading it failed: line 5: the disk is gone (1)\n", problems(r))
 	assert.Equal(t, 2, r.Total.Batches)
 	assert.Equal(t, 1, closed, "a source is closed once")
+}
+
+// TestSourcePanics: it does not take the others with it, and what it says stays where it is, as it could be a text.
+func TestSourcePanics(t *testing.T) {
+	panics := func(name string, v func() any) replay.Source {
+		return replay.Source{Name: name, Open: func() (io.ReadCloser, error) {
+			return io.NopCloser(io.MultiReader(strings.NewReader(good("s").b.String()), &generator{piece: func(int) string { panic(v()) }})), nil
+		}}
+	}
+	var none []int
+	r := run(t, replay.Options{}, panics("text", func() any { return "secret" }), panics("index", func() any { return none[1] }),
+		good("last").source("last"))
+	assert.Equal(t, "text: reading it panicked, and nothing of it counts: string (1)\n"+
+		"index: reading it panicked, and nothing of it counts: runtime error: index out of range [1] with length 0 (1)\n", problems(r))
+	assert.Equal(t, 1, r.Total.Batches)
+}
+
+// TestSourceEndsGoroutine: a report without a source that nobody was told of would be wrong.
+func TestSourceEndsGoroutine(t *testing.T) {
+	ends := replay.Source{Name: "ends", Open: func() (io.ReadCloser, error) {
+		runtime.Goexit()
+		return nil, nil
+	}}
+	_, err := replay.Run(context.Background(), []replay.Source{ends, good("s").source("good")}, replay.Options{})
+	require.ErrorIs(t, err, replay.ErrOptions)
 }
 
 // A closing counts how often it was closed.

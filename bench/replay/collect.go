@@ -19,6 +19,7 @@ const (
 	maxProblems       = 1_000
 	maxSourceProblems = 20
 	maxCalls          = 4_096 // of a batch
+	maxShown          = 1_000 // batches
 )
 
 // A sessionKey is a session by its format and a hash of its name.

@@ -23,7 +23,7 @@ func firstOf(key string) string {
 //	./           the working directory itself
 //	ext/d1/f2    something outside of it
 //	url/u1/u2    something on a network
-//	@todo/n1     something else, of a kind that a rule names; @n1 if the kind is from the transcript
+//	@todo/n1     something else, of a kind that a rule names, or one of the usual ones; @n1 if it could be anything
 type aliases struct {
 	dir   []string // the components of the working directory's key
 	root  node
@@ -43,8 +43,16 @@ func (a *aliases) parts(key string) (kind string, rest []string) {
 	switch first := all[0]; {
 	case first == "." || first == "ext": // of a recorded batch
 		return first, all[1:]
-	case strings.HasPrefix(first, "@"):
-		return "@", all
+	case strings.HasPrefix(first, "@"): // of a recorded batch, too
+		kind, name, more := strings.Cut(first, ":")
+		switch {
+		case !usual[kind]:
+			return "@", all
+		case more:
+			all[0] = name
+			return kind, all
+		}
+		return kind, all[1:]
 	case first == "url":
 		return first, all[1:]
 	case first != "file":
@@ -59,6 +67,9 @@ func (a *aliases) parts(key string) (kind string, rest []string) {
 	}
 	return "ext", all[1:]
 }
+
+// usual are kinds of resources that recorded batches have, as package trace describes them.
+var usual = map[string]bool{"@git": true, "@github": true, "@mcp": true, "@net": true, "@proc": true, "@todo": true}
 
 // unknownDir is what rules have for a working directory that is not known.
 const unknownDir = "(working directory)"
@@ -98,8 +109,10 @@ func (a *aliases) of(key string) string {
 	var out []string
 	letter := "n"
 	switch {
+	case kind == "@" && len(rest) == 0: // a key that is empty: everything
+		return kind
 	case kind == "@":
-		out, letter = nil, "@n"
+		letter = "@n"
 	case strings.HasPrefix(kind, "@"):
 		if !nameLike.MatchString(kind[1:]) {
 			kind = "@"

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"sync"
 
 	"github.com/keywave-go/keywave/bench/transcript"
@@ -25,17 +26,39 @@ type reading struct {
 }
 
 // run reads the source to its end. The error is only ever that of the context, or of a simulation.
-func (r *reading) run() (s *sums, err error) {
-	s = newSums(r.o)
-	c := &collector{sums: s, source: r.index, pieces: map[sessionKey]*piece{}}
+func (r *reading) run() (*sums, error) {
+	c := r.collector()
 	var seen transcript.Report
-	err = r.batches(c, &seen)
+	panicked, err := r.guarded(c, &seen)
 	r.tell(true)
 	if err != nil {
 		return nil, err
 	}
+	if panicked { // in the midst of adding something up
+		c, seen = r.collector(), transcript.Report{}
+	}
 	r.note(c, &seen)
-	return s, nil
+	return c.sums, nil
+}
+
+func (r *reading) collector() *collector {
+	return &collector{sums: newSums(r.o), source: r.index, pieces: map[sessionKey]*piece{}}
+}
+
+// guarded is batches, with a panic as a problem of the source. What it says is told only if it cannot be of the source.
+func (r *reading) guarded(c *collector, seen *transcript.Report) (panicked bool, err error) {
+	defer func() {
+		v := recover()
+		if v == nil {
+			return
+		}
+		panicked = true
+		if _, ours := v.(runtime.Error); !ours {
+			v = fmt.Sprintf("%T", v)
+		}
+		r.fails("reading it panicked, and nothing of it counts", fmt.Errorf("%v", v))
+	}()
+	return false, r.batches(c, seen)
 }
 
 // batches opens the source and gives what is in it to the collector.
@@ -88,8 +111,11 @@ func (r *reading) batch(c *collector, b *transcript.Batch) error {
 	if err == nil && t.alone {
 		tools, err = t.whatIf(r.ctx, r.o.Limit, ruling)
 	}
+	if cause := context.Cause(r.ctx); cause != nil {
+		return cause
+	}
 	if err != nil {
-		return err
+		return fmt.Errorf("%s, line %d: %w", r.source.Name, b.Line, err)
 	}
 	c.turn(b, t, ruling, tools)
 	return nil

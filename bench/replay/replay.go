@@ -26,8 +26,8 @@ type Options struct {
 	Limit    int                     // how many bodies run at once; 0: no limit
 	Rules    *rules.Rules            // what tools declare; nil: rules.Default()
 	Names    bool                    // put keys into the report as the transcripts have them: paths, URLs, names
-	Largest  int                     // how many batches to show for what they save
-	Inverted int                     // how many batches with inversions to show at most, beside those
+	Largest  int                     // how many batches to show for what they save, at most 1,000
+	Inverted int                     // how many batches with inversions to show at most, beside those; also at most 1,000
 	Progress func(done, total int64) // bytes read, and all that there are; called now and then, by one goroutine at a time
 }
 
@@ -74,6 +74,7 @@ func Run(ctx context.Context, sources []Source, o Options) (*Report, error) {
 	if o.Rules == nil {
 		o.Rules = rules.Default()
 	}
+	o.Largest, o.Inverted = min(o.Largest, maxShown), min(o.Inverted, maxShown)
 
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -81,24 +82,34 @@ func Run(ctx context.Context, sources []Source, o Options) (*Report, error) {
 	var next atomic.Int64
 	var mu sync.Mutex
 	var group sync.WaitGroup
+	read := func() {
+		for context.Cause(ctx) == nil {
+			n := int(next.Add(1)) - 1
+			if n >= len(order) {
+				return
+			}
+			i := order[n]
+			r := &reading{ctx: ctx, o: o, progress: p, source: sources[i], index: i}
+			sums, err := r.run()
+			if err != nil {
+				cancel(err)
+				return
+			}
+			mu.Lock()
+			all.merge(sums)
+			mu.Unlock()
+		}
+	}
 	for range min(runtime.GOMAXPROCS(0), len(sources)) {
 		group.Go(func() {
-			for context.Cause(ctx) == nil {
-				n := int(next.Add(1)) - 1
-				if n >= len(order) {
-					return
+			ended := true
+			defer func() {
+				if ended {
+					cancel(fmt.Errorf("%w: a source ended the goroutine that read it", ErrOptions))
 				}
-				i := order[n]
-				r := &reading{ctx: ctx, o: o, progress: p, source: sources[i], index: i}
-				sums, err := r.run()
-				if err != nil {
-					cancel(err)
-					return
-				}
-				mu.Lock()
-				all.merge(sums)
-				mu.Unlock()
-			}
+			}()
+			read()
+			ended = false
 		})
 	}
 	group.Wait()

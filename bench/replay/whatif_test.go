@@ -164,4 +164,3 @@ func TestWaits(t *testing.T) {
 	assert.Equal(t, []replay.Wait{{Tool: "Time", Why: "permit", Calls: 1, Time: 10}}, r.Waits)
 	assert.Zero(t, r.Total.Waited)
 }
-
