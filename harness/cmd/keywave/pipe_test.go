@@ -46,3 +46,22 @@ func TestReplayOfAPipe(t *testing.T) {
 	r := replayJSON(t, "", fmt.Sprintf("/dev/fd/%d", out.Fd()))
 	assert.Equal(t, 1, r.Total.Batches)
 }
+
+// What is no file, such as a pipe or a device, is written to, and not replaced.
+func TestReplayPageIntoAPipe(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	page := make(chan string)
+	go func() {
+		text, _ := os.ReadFile(pipe)
+		page <- string(text)
+	}()
+	code, _, errOut := keywave(t, answer(0), "replay", "-", "--html", pipe)
+	assert.Equal(t, exitDone, code, errOut)
+	info, err := os.Lstat(pipe)
+	require.NoError(t, err)
+	if !assert.NotZero(t, info.Mode()&os.ModeNamedPipe) {
+		return // nobody will ever write into it
+	}
+	assert.Contains(t, <-page, "</html>")
+}

@@ -1,19 +1,14 @@
 package main
 
 import (
-	"context"
 	"encoding/csv"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"net"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -265,200 +260,12 @@ func TestReplayRules(t *testing.T) {
 	assert.Equal(t, 1, r.Tools[0].AsFree.Steps)
 }
 
-// So it is if it can be opened and not read, or not even that: a socket is no file.
-func TestReplayOfNothingThatCanBeRead(t *testing.T) {
-	dir, err := os.MkdirTemp("", "s") // that of a test is too long for a socket
-	require.NoError(t, err)
-	defer os.RemoveAll(dir)
-	socket := filepath.Join(dir, "s.jsonl")
-	l, err := net.Listen("unix", socket)
-	require.NoError(t, err)
-	defer l.Close()
-	code, out, errOut := keywave(t, "", "replay", socket)
-	assert.Equal(t, exitUsage, code)
-	assert.Empty(t, out)
-	assert.Regexp(t, "^keywave: "+regexp.QuoteMeta(socket)+": [^/]+\n$", errOut)
-
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "a.jsonl"), []byte(answer(0)), 0o600))
-	r := replayJSON(t, "", socket, filepath.Join(dir, "a.jsonl"))
-	assert.Equal(t, 1, r.Total.Batches)
-	require.Len(t, r.Problems, 1)
-	assert.Equal(t, socket, r.Problems[0].File)
-}
-
 func TestReplayLimit(t *testing.T) {
 	dir := workDir(t, map[string]string{"s.jsonl": answer(0)})
 	assert.Equal(t, 1, replayJSON(t, "", dir, "--limit", "1").Limit)
 	one := replayJSON(t, "", dir, "--limit", "1").Total
 	assert.Equal(t, under(one, "serial").Time, under(one, "at-once").Time)
 	assert.Less(t, under(replayJSON(t, "", dir).Total, "at-once").Time, under(one, "serial").Time)
-}
-
-// Links in a directory are not followed, those that are named are, and nothing is read twice.
-func TestReplayFiles(t *testing.T) {
-	dir := workDir(t, map[string]string{"in/a.jsonl": answer(0), "in/b/c.ndjson": answer(1), "in/.git/d.jsonl": answer(2), "in/e.log": answer(3), "out/f.jsonl": answer(4)})
-	at := func(name string) string { return filepath.Join(dir, name) }
-	for link, to := range map[string]string{"in/g.jsonl": "out/f.jsonl", "in/h": "out", "named": "in", "in/gone.json": "nothing"} {
-		require.NoError(t, os.Symlink(at(to), at(link)))
-	}
-	files := func(args ...string) []string {
-		found, err := findTranscripts(context.Background(), nil, args)
-		require.NoError(t, err)
-		names := []string{}
-		for _, s := range found.sources {
-			names = append(names, strings.TrimPrefix(s.Name, dir+string(filepath.Separator)))
-			in, err := s.Open()
-			require.NoError(t, err)
-			require.NoError(t, in.Close())
-		}
-		return names
-	}
-	assert.Equal(t, []string{"in/a.jsonl", "in/b/c.ndjson"}, files(at("in")))
-	assert.Equal(t, []string{"named/a.jsonl", "named/b/c.ndjson"}, files(at("named")), "as it was named")
-	assert.Equal(t, []string{"in/a.jsonl", "in/b/c.ndjson"}, files(at("in"), at("named"), at("in/b/c.ndjson"), at("in")+"/"))
-	assert.Equal(t, []string{"in/e.log", "in/g.jsonl"}, files(at("in/e.log"), at("in/g.jsonl")), "whatever they are called")
-
-	ended, end := context.WithCancelCause(context.Background())
-	end(errInterrupted)
-	_, err := findTranscripts(ended, nil, []string{at("in")})
-	assert.ErrorIs(t, err, errInterrupted)
-
-	// One without transcripts among others is told.
-	require.NoError(t, os.Mkdir(at("empty"), 0o700))
-	r := replayJSON(t, "", at("in"), at("empty"))
-	assert.Equal(t, []replay.Problem{{File: at("empty"), Text: noTranscripts, Count: 1}}, r.Problems)
-	assert.Equal(t, 2, r.Total.Batches)
-}
-
-// A file that cannot be read is told, and the others are read. If it is the only one, nothing can be.
-func TestReplayOfFilesThatCannotBeRead(t *testing.T) {
-	for _, all := range []bool{false, true} {
-		dir := workDir(t, map[string]string{"a.jsonl": answer(0), "b.jsonl": answer(1), "c.jsonl": answer(2)})
-		found, err := findTranscripts(context.Background(), nil, []string{dir})
-		require.NoError(t, err)
-		for _, name := range []string{"a.jsonl", "b.jsonl", "c.jsonl"} {
-			if all || name == "b.jsonl" {
-				require.NoError(t, os.Remove(filepath.Join(dir, name)))
-			}
-		}
-		r, err := replay.Run(context.Background(), found.sources, replay.Options{})
-		if all {
-			assert.EqualError(t, found.unread(), "none of 3 transcripts can be read; of the first: "+filepath.Join(dir, "a.jsonl")+": no such file or directory")
-			continue
-		}
-		require.NoError(t, err)
-		assert.Equal(t, 2, r.Total.Batches)
-		require.Len(t, r.Problems, 1)
-		assert.Equal(t, filepath.Join(dir, "b.jsonl"), r.Problems[0].File)
-		assert.Contains(t, r.Problems[0].Text, "no such file")
-	}
-}
-
-// Ctrl-C does not wait for what is being read, says that there is nothing to see, and leaves no page.
-func TestReplayInterrupted(t *testing.T) {
-	dir := t.TempDir()
-	page := filepath.Join(dir, "report.html")
-	require.NoError(t, os.WriteFile(page, []byte("of before"), 0o600))
-	for _, terminal := range []int{0, 80} {
-		synctest.Test(t, func(t *testing.T) {
-			in, typing := io.Pipe()
-			v := invocation{stdin: in, signals: make(chan os.Signal, 2), width: terminal}
-			code := make(chan int, 1)
-			go func() { code <- v.run(t, "replay", "-", "--html", page) }()
-			_, err := io.WriteString(typing, answer(0))
-			require.NoError(t, err)
-			synctest.Wait()
-			v.signals <- os.Interrupt
-			assert.Equal(t, exitInterrupted, <-code)
-			assert.Empty(t, v.out.String())
-			assert.Equal(t, "interrupted: what was read is not shown, and no page is written\n", v.errOut.String())
-			require.NoError(t, typing.Close())
-		})
-		assert.Equal(t, map[string]string{"report.html": "of before"}, contents(t, dir))
-	}
-}
-
-// A page is there when it is whole, and not before.
-func TestReplayPage(t *testing.T) {
-	dir := workDir(t, map[string]string{"s.jsonl": answer(0), "html/old.html": "old"})
-	html := filepath.Join(dir, "html")
-	at := func(name string) string { return filepath.Join(html, name) }
-	require.NoError(t, os.Chmod(at("old.html"), 0o640))
-	require.NoError(t, os.Symlink("old.html", at("link.html")))
-	for _, name := range []string{"new.html", "old.html", "link.html"} {
-		code, out, errOut := keywave(t, "", "replay", filepath.Join(dir, "s.jsonl"), "--html", at(name))
-		require.Equal(t, exitDone, code, errOut)
-		assert.True(t, strings.HasSuffix(out, "\nThe page with the batches drawn is "+at(name)+".\n"))
-		text, err := os.ReadFile(at(name))
-		require.NoError(t, err)
-		assert.Contains(t, string(text), "<html")
-		assert.Contains(t, string(text), "</html>")
-	}
-	info, err := os.Lstat(at("link.html"))
-	require.NoError(t, err)
-	assert.NotZero(t, info.Mode()&fs.ModeSymlink, "what it leads to is replaced")
-	info, err = os.Stat(at("old.html"))
-	require.NoError(t, err)
-	assert.Equal(t, fs.FileMode(0o640), info.Mode().Perm())
-	entries, err := os.ReadDir(html)
-	require.NoError(t, err)
-	assert.Len(t, entries, 3, "and nothing beside them")
-
-	code, out, errOut := keywave(t, "", "replay", filepath.Join(dir, "s.jsonl"), "--html", "-")
-	assert.Equal(t, exitDone, code, errOut)
-	page, err := os.ReadFile(at("new.html"))
-	require.NoError(t, err)
-	assert.Equal(t, string(page), out)
-
-	// What is no file is written to, and not replaced.
-	code, _, errOut = keywave(t, "", "replay", filepath.Join(dir, "s.jsonl"), "--html", os.DevNull)
-	assert.Equal(t, exitDone, code, errOut)
-	info, err = os.Stat(os.DevNull)
-	require.NoError(t, err)
-	assert.False(t, info.Mode().IsRegular())
-}
-
-// Of a page that cannot be finished nothing is left, and what was there before stays.
-func TestReplayPageThatFails(t *testing.T) {
-	dir := workDir(t, map[string]string{"report.html": "of before"})
-	h := host{temp: new(atomic.Pointer[string])}
-	f, err := h.create(filepath.Join(dir, "report.html"))
-	require.NoError(t, err)
-	assert.Len(t, contents(t, dir), 2)
-	require.NotNil(t, h.temp.Load(), "a second ctrl-C knows of it")
-	boom := errors.New("no space left on device")
-	assert.ErrorIs(t, f.fill(func(w io.Writer) error {
-		_, err := io.WriteString(w, "half of ")
-		require.NoError(t, err)
-		return boom
-	}), boom)
-	f.discard()
-	assert.Equal(t, map[string]string{"report.html": "of before"}, contents(t, dir))
-
-	// Its writer ends with the context.
-	ctx, cancel := context.WithCancelCause(context.Background())
-	var out strings.Builder
-	w := writerWithin{ctx, &out}
-	_, err = io.WriteString(w, "a")
-	require.NoError(t, err)
-	cancel(errInterrupted)
-	_, err = io.WriteString(w, "b")
-	assert.ErrorIs(t, err, errInterrupted)
-	assert.Equal(t, "a", out.String())
-}
-
-func TestReplayOutputThatCannotBeWritten(t *testing.T) {
-	dir := workDir(t, map[string]string{"s.jsonl": answer(0)})
-	none := func() (int, int, bool) { return 0, 0, false }
-	for _, args := range [][]string{nil, {"--format", "json"}, {"--format", "csv"}, {"--html", "-"}} {
-		var errOut output
-		code := run(context.Background(), append([]string{"replay", dir}, args...), host{
-			stdin: strings.NewReader(""), stdout: stream{broken{errors.New("no space left on device")}, none}, stderr: stream{&errOut, none},
-			env: func(string) string { return "" },
-		})
-		assert.Equal(t, exitUsage, code)
-		assert.Regexp(t, `^keywave: writing the output: .*no space left on device\n$`, errOut.String(), "%v", args)
-	}
 }
 
 func TestReplayCSVOfSessions(t *testing.T) {

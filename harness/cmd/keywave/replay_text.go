@@ -129,7 +129,7 @@ func (t *replayed) summary() {
 			span(serial.Time), span(rolling.Time), span(keyed.Time), slots, share(serial.Time-keyed.Time, serial.Time), share(rolling.Time-keyed.Time, rolling.Time))
 	}
 	if m := t.Mixed; m.Timed > 0 && m.Batches < f.Batches {
-		t.say(plain, "In the %s with a write or an exclusive call alone it saves %s and %s.", several(m.Timed, "batch"),
+		t.say(plain, "In the %s of these with a write or an exclusive call it saves %s and %s.", grouped(m.Timed),
 			share(under(m, "serial").Time-under(m, "keyed").Time, under(m, "serial").Time),
 			share(under(m, "rolling").Time-under(m, "keyed").Time, under(m, "rolling").Time))
 	}
