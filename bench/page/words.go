@@ -105,8 +105,11 @@ func headlineOf(r *replay.Report) headline {
 }
 
 func (h *headline) timed(f replay.Figures, serial, rolling, keyed replay.Outcome) {
-	h.Title = fmt.Sprintf("Keyed %s against one call after another, and %s against the rolling pool",
-		saves(keyed.Time, serial.Time), strings.TrimPrefix(saves(keyed.Time, rolling.Time), "saves "))
+	first, then := against(keyed.Time, serial.Time, "one call after another"), against(keyed.Time, rolling.Time, "the rolling pool")
+	if strings.HasPrefix(first, "saves ") {
+		then = strings.TrimPrefix(then, "saves ")
+	}
+	h.Title = "Keyed " + first + ", and " + then
 	gain, already := serial.Time-keyed.Time, serial.Time-rolling.Time
 	text := fmt.Sprintf("One after another these calls take %s, in the rolling pool %s, and keyed %s.",
 		millis(serial.Time), millis(rolling.Time), millis(keyed.Time))
@@ -207,13 +210,14 @@ func of(n, all int, one, many string) string {
 	return count(n) + " of " + plural(all, one, many)
 }
 
-func saves(v, base trace.Millis) string {
+// against says how the time v compares with base.
+func against(v, base trace.Millis, what string) string {
 	by := 1 - float64(v/base)
 	switch {
 	case by == 0:
-		return "saves nothing"
+		return "saves nothing against " + what
 	case by < 0:
-		return "takes " + percent(-by) + " more"
+		return "takes " + percent(-by) + " more than " + what
 	}
-	return "saves " + percent(by)
+	return "saves " + percent(by) + " against " + what
 }

@@ -48,7 +48,7 @@ func TestHeadline(t *testing.T) {
 	f := figures(10_000, 8_000, 8_400, 7_000)
 	f.Slower, f.SlowerBy = 1, 400
 	title, said = head(t, &replay.Report{Total: f, Limit: 4})
-	require.Equal(t, "Keyed saves 16.0 % against one call after another, and takes 5.0 % more against the rolling pool", title)
+	require.Equal(t, "Keyed saves 16.0 % against one call after another, and takes 5.0 % more than the rolling pool", title)
 	require.Contains(t, said, "In 1 of them keyed takes longer than the rolling pool, by 400 ms in all")
 
 	_, said = head(t, &replay.Report{Total: figures(10_000, 10_000, 7_500, 7_500)})
