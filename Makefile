@@ -1,7 +1,7 @@
 # What a person does here: make run, make test. What a machine does: make ci.
 GO ?= go
 FUZZTIME ?= 1000x
-BENCHCOUNT ?= 5
+BENCHCOUNT ?= 6
 
 .PHONY: run test ci vet race exhaustive fuzz bench-smoke bench mutants mutants-apply
 

@@ -113,14 +113,9 @@ func outcome(p sim.Policy, calls []plan.Call, takes []time.Duration, timed bool)
 	if err != nil {
 		return o, err
 	}
-	inv := r.Inversions(len(calls) * len(calls))
-	if o.Pairs = inv.Pairs; o.Pairs > 0 {
+	inv := r.Inversions(0)
+	if o.Pairs, o.Keyed = inv.Pairs, inv.Keyed; o.Pairs > 0 {
 		o.Batches = 1
-	}
-	for _, pair := range inv.First {
-		if !calls[pair.Earlier].Exclusive() && !calls[pair.Later].Exclusive() {
-			o.Keyed++
-		}
 	}
 	if !timed {
 		return o, nil

@@ -52,8 +52,8 @@ type Outcome struct {
 	Time    time.Duration   `json:"ns"`      // without a limit
 	Limited []time.Duration `json:"limitedNs"`
 	// Pairs is how many conflicting calls ran together or changed places, in all batches and without a limit; Batches in
-	// how many batches any did, and Keyed how many of the pairs are neither of an exclusive call. LimitedPairs is the same
-	// as Pairs for the timed batches at each of Limits.
+	// how many batches any did, and Keyed how many of the pairs meet over a key: neither call is exclusive. LimitedPairs is
+	// the same as Pairs for the timed batches at each of Limits.
 	Pairs        int   `json:"pairs"`
 	Keyed        int   `json:"keyed"`
 	Batches      int   `json:"inverted"`

@@ -18,7 +18,7 @@ func main() {
 	s := settings{suites: suites}
 	only := flag.String("only", "", "measure the packages whose name in bench/results matches; keep the others' figures")
 	flag.StringVar(&s.root, "root", "../..", "the root of the repository")
-	flag.IntVar(&s.rounds, "rounds", 5, "how often each benchmark is run; 0: not at all")
+	flag.IntVar(&s.rounds, "rounds", 6, "how often each benchmark is run; 0: not at all")
 	flag.DurationVar(&s.benchtime, "benchtime", 200*time.Millisecond, "how long each benchmark is run in a round")
 	flag.Parse()
 	s.traces = os.Getenv("KEYWAVE_TRACES")

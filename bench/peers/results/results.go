@@ -60,7 +60,7 @@ func (d *data) setup() string {
 	s.WriteString(texts(rows...) + failed)
 	s.WriteString(para("The load is that of the last minute, each time a round began; the benchmarks themselves are in it.") +
 		"```\n" +
-		"make bench                                          # all of it; BENCHCOUNT=1 for one round in place of 5\n" +
+		"make bench                                          # all of it; BENCHCOUNT=1 for one round in place of 6\n" +
 		"go -C bench/peers run ./results -only 'plan|exec'   # some packages, by the names of the files in bench/results\n" +
 		"go -C bench/peers run ./results -rounds 0           # no benchmark: simulations, and this page\n" +
 		"go -C bench/peers tool benchstat ../results/exec.txt another/exec.txt   # two runs compared\n" +
