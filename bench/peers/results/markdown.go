@@ -60,6 +60,3 @@ func count(n int, one, many string) string {
 	}
 	return grouped(n) + " " + many
 }
-
-// oneLine is a text of several lines in one.
-func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

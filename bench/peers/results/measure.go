@@ -70,9 +70,10 @@ func (s settings) measure(ctx context.Context) (map[string][]byte, error) {
 	return measured, errors.Join(errs...)
 }
 
-var failure = regexp.MustCompile(`(?m)^\s*(--- FAIL: \S+|panic: .*|fatal error: .*)`)
+// failure is what is kept of how a benchmark failed. What else it says may name files of this machine.
+var failure = regexp.MustCompile(`(?m)^\s*(--- FAIL: \S+|panic|fatal error)`)
 
-// round runs the benchmarks of one suite once.
+// round runs the benchmarks of one suite once. What one says that fails is shown.
 func (s settings) round(ctx context.Context, b *bench, round int) {
 	b.loads = append(b.loads, load())
 	cmd := exec.CommandContext(ctx, b.binary, "-test.run=^$", "-test.bench="+b.bench,
@@ -82,12 +83,13 @@ func (s settings) round(ctx context.Context, b *bench, round int) {
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
 	b.out.Write(stdout.Bytes())
-	if err == nil {
+	if err == nil || ctx.Err() != nil {
 		return
 	}
+	fmt.Fprintf(os.Stderr, "\n%s%s", stdout.Bytes(), stderr.Bytes())
 	var what []string
 	for _, m := range failure.FindAllStringSubmatch(stdout.String()+"\n"+stderr.String(), 8) {
-		what = append(what, oneLine(m[1]))
+		what = append(what, m[1])
 	}
 	b.failed = append(b.failed, fmt.Sprintf("round %d: %v: %s", round, err, strings.Join(what, "; ")))
 }

@@ -124,7 +124,7 @@ func TestAFailureLosesNothingElse(t *testing.T) {
 	err := s.run(t.Context())
 	for _, want := range []string{
 		"broken does not compile, and what was measured before is kept", "nonsense",
-		"bad: round 1: exit status 2: --- FAIL: BenchmarkBad; panic: oh", "bad: round 2: ",
+		"bad: round 1: exit status 2: --- FAIL: BenchmarkBad; panic\n", "bad: round 2: ",
 		"README.md stays as it is: it needs figures that were not measured", "exec RunIn/waves/8",
 	} {
 		assert.ErrorContains(t, err, want)
