@@ -44,7 +44,7 @@ type host struct {
 	tools          []*tool.Definition                             // that a batch may use besides the file tools
 	runtime        func() (codemode.Runtime, func() error, error) // what programs run in, and what ends that
 
-	// The directory that is removed when the command ends, however it ends; nil if there is none.
+	// The directory or file that is removed when the command ends before it is done with it; nil if there is none.
 	temp *atomic.Pointer[string]
 }
 

@@ -52,14 +52,7 @@ func (t *transcripts) find(ctx context.Context, stdin io.Reader, from []string) 
 		if _, err := os.Stat(path); err != nil {
 			return namedError(path, err)
 		}
-		// A directory that is a link is followed, as it was named. What only the system can follow, such as the end of a
-		// pipe that a shell has named, is left to it.
-		reals[i] = path
-		if real, err := filepath.EvalSymlinks(path); err == nil {
-			if real, err = filepath.Abs(real); err == nil {
-				reals[i] = real
-			}
-		}
+		reals[i] = realPath(path) // a directory that is a link is followed, as it was named
 	}
 	var none []string
 	for i, path := range from {
@@ -99,6 +92,19 @@ func (t *transcripts) find(ctx context.Context, stdin io.Reader, from []string) 
 		return fmt.Errorf("no transcripts in %s: looked for .jsonl, .ndjson and .json", strings.Join(none, ", "))
 	}
 	return nil
+}
+
+// realPath is the absolute path without links. What only the system can follow, such as the end of a pipe that a shell
+// has named, is left to it.
+func realPath(path string) string {
+	whole, err := filepath.Abs(path)
+	if err != nil {
+		return path
+	}
+	if real, err := filepath.EvalSymlinks(whole); err == nil {
+		return real
+	}
+	return whole
 }
 
 const noTranscripts = "no transcripts in it: looked for .jsonl, .ndjson and .json"

@@ -39,6 +39,9 @@ func TestReplayFiles(t *testing.T) {
 	assert.Equal(t, []string{"in/a.jsonl", "in/b/c.ndjson"}, files(at("in"), at("named"), at("in/b/c.ndjson"), at("in")+"/"))
 	assert.Equal(t, []string{"in/e.log", "in/g.jsonl"}, files(at("in/e.log"), at("in/g.jsonl")), "whatever they are called")
 
+	t.Chdir(at("named"))
+	assert.Equal(t, []string{"a.jsonl"}, files("a.jsonl", at("in/a.jsonl"), at("named/a.jsonl")), "by whatever way")
+
 	// Nor is there a wait for the walk where there are none.
 	ended, end := context.WithCancelCause(context.Background())
 	end(errInterrupted)

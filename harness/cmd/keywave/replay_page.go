@@ -23,14 +23,7 @@ type wholeFile struct {
 
 // create begins a file that is to appear at path.
 func (h host) create(path string) (*wholeFile, error) {
-	f := &wholeFile{h: h, path: path}
-	// What a link leads to is replaced, not the link.
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		f.path = real
-	}
-	if whole, err := filepath.Abs(f.path); err == nil {
-		f.path = whole
-	}
+	f := &wholeFile{h: h, path: realPath(path)} // what a link leads to is replaced, not the link
 	mode := fs.FileMode(0o666)
 	info, err := os.Stat(f.path)
 	switch {
