@@ -122,6 +122,7 @@ func TestHostile(t *testing.T) {
 	name := `</script><script>alert(1)</script><img src=/gone onerror=alert(2)>"onfocus=alert(3) autofocus x="` + "\u202e\x00{{.}}" +
 		strings.Repeat("long", 300)
 	r := recorded(t)
+	r.Batches = r.Batches[:20]
 	for i := range r.Sessions {
 		r.Sessions[i].File, r.Sessions[i].Format = name, name
 	}

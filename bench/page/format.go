@@ -132,15 +132,23 @@ func change(v, base trace.Millis) string {
 	}
 }
 
-// show is a name as it may stand in text: what would break a line, hide, or turn the direction of what is around it is
-// there as an escape.
+// longest is how much of a name is shown. Names of tools and files are shorter, and the report has all of it.
+const longest = 200
+
+// show is a name as it may stand in text: clean, and not too long.
 func show(s string) string {
-	clean := true
-	for i, r := range s {
-		_, size := utf8.DecodeRuneInString(s[i:])
-		clean = clean && !hidden(r) && (r != utf8.RuneError || size > 1)
+	n := 0
+	for i := range s {
+		if n++; n > longest {
+			return clean(s[:i]) + "…"
+		}
 	}
-	if clean {
+	return clean(s)
+}
+
+// clean has, for what would break a line, hide, or turn the direction of what is around it, an escape.
+func clean(s string) string {
+	if utf8.ValidString(s) && strings.IndexFunc(s, hidden) < 0 {
 		return s
 	}
 	var b strings.Builder

@@ -89,7 +89,11 @@ func TestShow(t *testing.T) {
 		"\xffx": `\xffx`, "\ufffd": "\ufffd", "👩\u200d🚀": "👩\u200d🚀", "\ufeff": `\ufeff`,
 	} {
 		require.Equal(t, want, show(s))
+		require.Equal(t, want, clean(s))
 	}
+	long := strings.Repeat("é", 200)
+	require.Equal(t, long, show(long))
+	require.Equal(t, long+"…", show(long+"x"))
 }
 
 // There are two to five ticks on a scale, at even distances, within it, and with different names.

@@ -28,7 +28,7 @@ var (
 	style string
 
 	layout = template.Must(template.New("page").Funcs(template.FuncMap{
-		"ms": millis, "exact": exact, "count": count, "percent": percent, "change": change, "show": show, "plural": plural,
+		"ms": millis, "exact": exact, "count": count, "percent": percent, "change": change, "show": show, "clean": clean, "plural": plural,
 		"policy": policyName, "does": policyDoes, "means": waitMeans, "colour": colour, "time": timeOf, "steps": stepsOf,
 		"inverted": invertedBy, "share": share, "dict": dict,
 		"height": func(n, each int) int { return n * each },

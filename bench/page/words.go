@@ -79,7 +79,7 @@ func headlineOf(r *replay.Report) headline {
 	f := r.Total
 	if f.Batches == 0 {
 		h.Title = "There was nothing to run in parallel"
-		h.Text = []string{fmt.Sprintf("No answer with two or more tool calls was found; there were %s with one.", count(f.Turns))}
+		h.Text = []string{"Only an answer with two or more tool calls can gain from running them together."}
 		return h
 	}
 	serial, _ := at(f, "serial")
@@ -146,7 +146,7 @@ func (h *headline) broken(f replay.Figures) {
 	var unsafe, kept, lied []string
 	for _, o := range f.Policies {
 		name := strings.ToLower(policyName(o.Policy))
-		said := fmt.Sprintf("%s %s in %s, %s over a key", name, plural(o.Inverted.Pairs, "pair", "pairs"),
+		said := fmt.Sprintf("%s %s in %s (%s over a key)", name, plural(o.Inverted.Pairs, "pair", "pairs"),
 			plural(o.Inverted.Batches, "batch", "batches"), count(o.Inverted.Keyed))
 		switch {
 		case o.Ordered && o.Inverted.Pairs > 0:

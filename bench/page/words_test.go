@@ -73,13 +73,13 @@ func TestHeadlineBroken(t *testing.T) {
 	f := figures(10_000, 8_000, 7_500, 7_400)
 	f.Policies[3].Inverted = replay.Inverted{Batches: 2, Calls: 3, Pairs: 5, Keyed: 1}
 	_, said := head(t, &replay.Report{Total: f})
-	require.Contains(t, said, "out of order: all at once 5 pairs in 2 batches, 1 over a key.")
+	require.Contains(t, said, "out of order: all at once 5 pairs in 2 batches (1 over a key).")
 	require.Contains(t, said, "Policies that promise the order kept it everywhere.")
 
 	f.Policies[2].Inverted = replay.Inverted{Batches: 1, Calls: 1, Pairs: 1, Keyed: 1}
 	page := write(t, &replay.Report{Total: f})
 	_, said = head(t, &replay.Report{Total: f})
-	require.Contains(t, said, "A policy that promises to keep the order did not. keyed 1 pair in 1 batch, 1 over a key.")
+	require.Contains(t, said, "A policy that promises to keep the order did not. keyed 1 pair in 1 batch (1 over a key).")
 	require.NotContains(t, said, "kept it everywhere")
 	require.Contains(t, attr(find(byID(t, document(t, page), "all"), tag("tr"))[4], "class"), "unsafe")
 }
