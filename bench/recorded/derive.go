@@ -91,7 +91,7 @@ func derive(b trace.Batch) (Sums, error) {
 		if err != nil {
 			return Sums{}, err
 		}
-		s.Outcome = append(s.Outcome, o)
+		s.Policies = append(s.Policies, o)
 		if p.Name == "waves" || p.Name == "keyed" {
 			o, err := outcome(p, loose(b), takes, s.Timed > 0)
 			if err != nil {
@@ -166,7 +166,7 @@ func sums() Sums {
 			Policy: p.Name, Ordered: p.Ordered,
 			Limited: make([]time.Duration, len(Limits)), LimitedPairs: make([]int, len(Limits)),
 		}
-		s.Outcome = append(s.Outcome, o)
+		s.Policies = append(s.Policies, o)
 	}
 	for _, p := range []string{"waves", "keyed"} {
 		o := s.Of(p)
@@ -185,8 +185,8 @@ func (s *Sums) add(r Sums) {
 	for i, d := range r.Bound {
 		s.Bound[i] += d
 	}
-	for i, o := range r.Outcome {
-		s.Outcome[i].add(o)
+	for i, o := range r.Policies {
+		s.Policies[i].add(o)
 	}
 	for i, o := range r.Loose {
 		s.Loose[i].add(o)

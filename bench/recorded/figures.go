@@ -33,12 +33,12 @@ type Format struct {
 
 // Sums are sums over batches. Times are those of the timed batches alone.
 type Sums struct {
-	Batches int             `json:"batches"`
-	Calls   int             `json:"calls"`
-	Timed   int             `json:"timed"`    // batches whose times count: see trace's Batch.Timed
-	Bound   []time.Duration `json:"boundNs"`  // at each of Limits: what no schedule can beat that keeps the order, batch by batch
-	Free    time.Duration   `json:"freeNs"`   // the same without a limit
-	Outcome []Outcome       `json:"policies"` // as sim.Policies has them
+	Batches  int             `json:"batches"`
+	Calls    int             `json:"calls"`
+	Timed    int             `json:"timed"`    // batches whose times count: see trace's Batch.Timed
+	Bound    []time.Duration `json:"boundNs"`  // at each of Limits: what no schedule can beat that keeps the order, batch by batch
+	Free     time.Duration   `json:"freeNs"`   // the same without a limit
+	Policies []Outcome       `json:"policies"` // as sim.Policies has them
 	// Loose is the outcome of ordered waves and of the keyed pool if commands that run tests, a linter or a build were
 	// declared as reads of the working directory, and were not exclusive.
 	Loose []Outcome `json:"loose"`
@@ -62,7 +62,7 @@ type Outcome struct {
 
 // Of returns the outcome of a policy. It is zero if there is none of that name.
 func (s Sums) Of(policy string) Outcome {
-	for _, o := range s.Outcome {
+	for _, o := range s.Policies {
 		if o.Policy == policy {
 			return o
 		}

@@ -121,7 +121,7 @@ func holds(t *testing.T, path string, want known) {
 		inversions: map[string]int{}, keyed: map[string]int{}, inverted: len(f.Inverted),
 		wavesSlower: names(f.WavesSlower), anomalies: map[int][]string{}, formats: map[string]int{},
 	}
-	for _, o := range f.All.Outcome {
+	for _, o := range f.All.Policies {
 		got.steps[o.Policy] = o.Steps
 		if o.Pairs > 0 {
 			got.inversions[o.Policy] = o.Pairs
@@ -153,7 +153,7 @@ func holds(t *testing.T, path string, want known) {
 	ten := f.All.Of("keyed").Limited[3]
 	assert.LessOrEqual(t, float64(ten)/float64(f.All.Bound[3]), 1.02, "of the bound, at a limit of %d", recorded.Limits[3])
 	assert.Equal(t, f.All.Of("keyed").Time, f.All.Free, "without a limit Keyed takes as long as the longest chain")
-	for _, o := range f.All.Outcome {
+	for _, o := range f.All.Policies {
 		assert.Equal(t, f.All.Of("serial").Time, o.Limited[0], "with one slot %s takes what serial does", o.Policy)
 		if o.Ordered {
 			assert.Zero(t, o.Pairs, o.Policy)

@@ -55,8 +55,8 @@ func (t set) policies() string {
 			name, grouped(of.Steps), share(of.Time, all), share(ofMixed.Time, mixed), grouped(of.Pairs), grouped(of.Batches),
 		})
 	}
-	for i, o := range f.All.Outcome {
-		row(o.Policy, o, f.Mixed.Outcome[i])
+	for i, o := range f.All.Policies {
+		row(o.Policy, o, f.Mixed.Policies[i])
 	}
 	for i, o := range f.All.Loose {
 		row(o.Policy+", tests, linters and builds as reads of the tree", o, f.Mixed.Loose[i])
@@ -86,7 +86,7 @@ func (t set) bounds() string {
 		rows[0] = append(rows[0], fmt.Sprintf("limit %d", l))
 	}
 	rows[0] = append(rows[0], "none")
-	for _, o := range t.figures.All.Outcome {
+	for _, o := range t.figures.All.Policies {
 		row := []string{o.Policy}
 		for i := range recorded.Limits {
 			row = append(row, fmt.Sprintf("%.4f", ratio(o.Limited[i], t.figures.All.Bound[i])))

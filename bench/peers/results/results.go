@@ -151,7 +151,7 @@ func (d *data) targets() string {
 		n := len(f.KeyedSlower)
 		add("keyed, without a limit, is never slower than waves or the rolling pool: "+set.name, fmt.Sprintf("%d batches", n), n == 0)
 		pairs := 0
-		for _, o := range f.All.Outcome {
+		for _, o := range f.All.Policies {
 			if o.Ordered {
 				pairs += o.Pairs
 				for _, p := range o.LimitedPairs {
