@@ -1,5 +1,5 @@
 # What a person does here: make run, make test. What a machine does: make ci.
-GO ?= go
+export GO ?= go
 FUZZTIME ?= 1000x
 BENCHCOUNT ?= 6
 
@@ -8,15 +8,21 @@ BENCHCOUNT ?= 6
 run:                 ## one realistic turn of tool calls, under every admission; then agents, a log, a program
 	$(GO) run ./harness/cmd/keywave demo
 
-test:                ## the tests
+test:                ## the tests; those of the modules in bench, which the command does not need, come last
 	$(GO) test ./...
+	$(GO) -C bench/peers test -short -count=1 ./...
+	@.ci/browser
 
+ci: export KEYWAVE_BROWSER = required
 ci: test vet race exhaustive mutants-apply fuzz bench-smoke
 
 vet:
 	@test -z "$$(gofmt -l .)" || { echo "not gofmt-ed:"; gofmt -l .; exit 1; }
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
+	@staticcheck=$$($(GO) tool -n staticcheck); for m in bench/peers bench/browser; do \
+	  echo "vet and staticcheck $$m"; (cd $$m && $(GO) vet ./... && $$staticcheck ./...) || exit 1; \
+	done
 
 # Plan has no goroutines, and the rest that is left out is long and runs one thing after another: make test has it.
 race:                ## the tests under the race detector
@@ -33,6 +39,7 @@ fuzz:                ## every fuzz target for a short while
 
 bench-smoke:         ## every benchmark once
 	$(GO) test -run '^$$' -bench . -benchtime 1x -short ./...
+	$(GO) -C bench/peers test -run '^$$' -bench . -benchtime 1x -short ./...
 
 bench:               ## every figure of README.md and bench/RESULTS.md, measured and written anew; BENCHCOUNT=1 for a quick look
 	$(GO) -C bench/peers run ./results -rounds $(BENCHCOUNT)
