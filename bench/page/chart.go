@@ -31,7 +31,7 @@ func timeChart(f replay.Figures) chart {
 	value := func(o replay.Outcome) trace.Millis { return o.Time }
 	say, c := millis, chart{Label: "Time by policy"}
 	if f.Timed == 0 {
-		value = func(o replay.Outcome) trace.Millis { return trace.Millis(o.Steps) }
+		value = rounds
 		say, c.Label = steps, "Rounds by policy"
 	}
 	most := f.Bound
@@ -83,7 +83,9 @@ func sizeChart(sizes []replay.Size) chart {
 		if b.high > b.low {
 			name = fmt.Sprintf("%s–%s calls", count(b.low), count(b.high))
 		}
-		row := bar{Name: name, Figure: count(b.batches), Colour: "keyed", Width: part(trace.Millis(b.batches), trace.Millis(most))}
+		row := bar{
+			Name: name, Figure: count(b.batches), Colour: "keyed", Width: part(trace.Millis(b.batches), trace.Millis(most)),
+		}
 		if b.mixed > 0 {
 			row.Part = part(trace.Millis(b.mixed), trace.Millis(most))
 		}

@@ -168,8 +168,8 @@ func clean(s string) string {
 }
 
 func hidden(r rune) bool {
-	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029' || r == '\u200b' ||
-		r == '\ufeff' || r&0xfffe == 0xfffe
+	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r&0xfffe == 0xfffe ||
+		r == '\u2028' || r == '\u2029' || r == '\u200b' || r == '\ufeff'
 }
 
 // listed is a list of numbers in words, counted from 1, with those that follow one another together: 1, 3–5.

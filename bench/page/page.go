@@ -28,9 +28,9 @@ var (
 	style string
 
 	layout = template.Must(template.New("page").Funcs(template.FuncMap{
-		"ms": millis, "exact": exact, "count": count, "percent": percent, "change": change, "show": show, "clean": clean, "plural": plural,
-		"policy": policyName, "does": policyDoes, "means": waitMeans, "colour": colour, "time": timeOf, "steps": stepsOf,
-		"inverted": invertedBy, "share": share, "dict": dict,
+		"ms": millis, "exact": exact, "count": count, "plural": plural, "change": change, "share": share, "show": show,
+		"clean": clean, "policy": policyName, "does": policyDoes, "means": waitMeans, "colour": colour, "time": timeOf,
+		"steps": stepsOf, "inverted": invertedBy, "dict": dict,
 		"height": func(n, each int) int { return n * each },
 	}).Parse(markup))
 )
@@ -57,7 +57,7 @@ type view struct {
 // Write writes the page of a report to w. The same report gives the same page, byte for byte. It does not change the
 // report, and a report that does not fit together, as a file that somebody made may not, is drawn as far as it goes.
 //
-// An error is that of w, or says that r is nil, or that it holds a time that is no number, which JSON has no way to say.
+// An error is that of w, or says that r is nil, or that it holds a time that is no number, which JSON cannot say.
 func Write(w io.Writer, r *replay.Report) error {
 	if r == nil {
 		return errors.New("page: there is no report to draw")

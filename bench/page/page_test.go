@@ -311,6 +311,7 @@ func TestErrors(t *testing.T) {
 	require.ErrorContains(t, page.Write(io.Discard, nil), "no report")
 	require.ErrorContains(t, page.Write(io.Discard, &replay.Report{Total: replay.Figures{Bound: trace.Millis(math.NaN())}}), "JSON")
 	require.ErrorIs(t, page.Write(broken{}, recorded(t)), errBroken)
+	require.ErrorIs(t, page.Write(broken{}, &replay.Report{}), errBroken)
 }
 
 // A timeline takes 20 KB or less, if batches are as models make them: the report's own JSON is left aside.

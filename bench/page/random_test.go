@@ -3,6 +3,7 @@ package page_test
 import (
 	"math"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -14,7 +15,8 @@ import (
 	"github.com/keywave-go/keywave/bench/trace"
 )
 
-// Whatever is in a report, also what does not fit together, there is a page, and its markup is balanced.
+// Whatever is in a report, also what does not fit together, there is a page: its markup is balanced, and its drawings are
+// within their bounds.
 func TestAnyReport(t *testing.T) {
 	numbers := rapid.OneOf(rapid.IntRange(-2, 12), rapid.Int())
 	times := rapid.OneOf(
@@ -34,7 +36,18 @@ func TestAnyReport(t *testing.T) {
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		r := reports.Draw(t, "report")
-		balanced(t, write(t, &r))
+		s := write(t, &r)
+		balanced(t, s)
+		// All of a drawing is inside of it.
+		for _, n := range find(document(t, s), func(n *html.Node) bool { return n.Namespace == "svg" }) {
+			for _, key := range []string{"x", "x1", "x2", "width"} {
+				if of, ok := strings.CutSuffix(attr(n, key), "%"); ok {
+					v, err := strconv.ParseFloat(of, 64)
+					require.NoError(t, err)
+					require.True(t, v >= 0 && v <= 100, of)
+				}
+			}
+		}
 	})
 }
 

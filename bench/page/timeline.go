@@ -2,7 +2,6 @@ package page
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,8 +41,6 @@ type label struct {
 	Time   string
 }
 
-type tick struct{ X, Text, Anchor string }
-
 type run struct {
 	Name, Colour, Time string
 	Broken             string // what it breaks, in words; empty: nothing
@@ -66,8 +63,8 @@ type span struct {
 
 type stretch struct{ X, Width string }
 
-// An arrow is drawn as lines, which unlike paths can be in percent: from X1 at the height From, if that is above 0, to the
-// height Y, then to X2, then down to the height To.
+// An arrow is drawn as lines, which unlike paths can be in percent: from X1 at the height From, if that is above 0, to
+// the height Y, then to X2, then down to the height To.
 type arrow struct {
 	X1, X2      string
 	From, Y, To int
@@ -85,143 +82,176 @@ type row struct {
 
 type cell struct{ Ran, Waited, Broken string }
 
-// batchOf is batch number n of the report.
-func batchOf(b replay.Batch, n int, ordered map[string]bool) batch {
-	say := millis
-	if !b.Timed {
-		say = steps
-	}
-	v := batch{ID: "batch-" + strconv.Itoa(n), Number: n, Timed: b.Timed, Where: where(b)}
-	v.Left = max(0, len(b.Calls)-drawn)
-	v.Row = 22
+// A sketch is what the timelines of one batch have in common.
+type sketch struct {
+	replay.Batch
+	whole trace.Millis // the scale: the latest end under any policy
+	row   int          // the height of a call, in pixels
+	near  [][]int      // by call, those that it conflicts with, in order
+	say   func(trace.Millis) string
+}
+
+func sketchOf(b replay.Batch) sketch {
+	k := sketch{Batch: b, row: 22, near: make([][]int, len(b.Calls)), say: millis}
 	if len(b.Calls) > 40 {
-		v.Row = 16
+		k.row = 16
 	}
-	v.Height = v.Row * (len(b.Calls) - v.Left)
-	near := make([][]int, len(b.Calls)) // the calls that each conflicts with
+	if !b.Timed {
+		k.say = steps
+	}
 	for _, c := range b.Conflicts {
-		if within(c, len(b.Calls)) {
-			near[c.Earlier] = append(near[c.Earlier], c.Later)
-			near[c.Later] = append(near[c.Later], c.Earlier)
+		if k.holds(c) {
+			k.near[c.Earlier] = append(k.near[c.Earlier], c.Later)
+			k.near[c.Later] = append(k.near[c.Later], c.Earlier)
 		}
 	}
-	for i := range near {
-		slices.Sort(near[i])
-		near[i] = slices.Compact(near[i])
+	for i := range k.near {
+		slices.Sort(k.near[i])
+		k.near[i] = slices.Compact(k.near[i])
 	}
-	var whole trace.Millis
 	for _, s := range b.Runs {
-		whole = max(whole, s.Time)
+		k.whole = max(k.whole, s.Time)
 		for _, x := range s.Spans {
-			whole = max(whole, x.End)
+			k.whole = max(k.whole, x.End)
 		}
 	}
-	v.Title = title(b, say)
-	v.Ticks = ticks(whole, b.Timed)
+	return k
+}
+
+// holds reports whether c is of two calls of the batch.
+func (k sketch) holds(c replay.Conflict) bool {
+	return c.Earlier >= 0 && c.Later < len(k.Calls) && c.Earlier < c.Later
+}
+
+// batchOf is batch number n of the report. Ordered says of each policy that is known whether it promises the order.
+func batchOf(b replay.Batch, n int, ordered map[string]bool) batch {
+	k := sketchOf(b)
+	v := batch{
+		ID: "batch-" + strconv.Itoa(n), Number: n, Timed: b.Timed, Title: title(b, k.say), Where: where(b),
+		Left: max(0, len(b.Calls)-drawn), Row: k.row, Ticks: ticks(k.whole, b.Timed),
+	}
+	v.Height = k.row * (len(b.Calls) - v.Left)
 	for i, c := range b.Calls {
-		l := label{Call: i + 1, Tool: show(c.Tool), Access: show(c.Access), Time: say(c.Time)}
+		l := label{Call: i + 1, Tool: show(c.Tool), Access: show(c.Access), Time: k.say(c.Time)}
 		if i < drawn {
 			v.Labels = append(v.Labels, l)
 		}
-		v.Rows = append(v.Rows, row{label: l, Why: show(c.Why), Claims: claims(c), Exact: c.Time, Conflicts: listed(near[i])})
+		v.Rows = append(v.Rows, row{
+			label: l, Why: show(c.Why), Claims: claims(c), Exact: c.Time, Conflicts: listed(k.near[i]),
+		})
 	}
 	for _, s := range b.Runs {
 		promises, known := ordered[s.Policy]
 		v.Policies = append(v.Policies, policyName(s.Policy))
-		r := run{
-			Name: policyName(s.Policy), Time: say(s.Time), End: part(s.Time, whole),
-			Colour: colour(s.Policy, promises || !known, len(s.Inversions) > 0),
-		}
-		early := make([][]replay.Inversion, len(b.Calls)) // by the call that was too early
-		calls := 0
-		for _, i := range s.Inversions {
-			if !within(i.Conflict, len(b.Calls)) {
-				continue
-			}
-			if len(early[i.Later]) == 0 {
-				calls++
-			}
-			early[i.Later] = append(early[i.Later], i)
-		}
-		shown := slices.Concat(early...)
-		if len(shown) > unhovered {
-			shown = nil
-		}
-		if calls > 0 {
-			r.Broken = plural(calls, "call", "calls") + " too early"
-		}
-		r.Says = fmt.Sprintf("%s: %s in %s", r.Name, plural(len(b.Calls), "call", "calls"), r.Time)
-		for i := range b.Calls {
-			var x replay.Span
-			if i < len(s.Spans) {
-				x = s.Spans[i]
-			}
-			v.Rows[i].Cells = append(v.Rows[i].Cells, cellOf(x, early[i], b.Timed, say))
-			if i < drawn {
-				r.Bars = append(r.Bars, v.bar(i, s, x, near[i], early, shown != nil, whole, v.Rows[i]))
-			}
-		}
-		for _, i := range shown {
-			r.Arrows = append(r.Arrows, v.arrow(s, i.Conflict, whole, true)...)
-		}
-		v.Runs = append(v.Runs, r)
+		v.Runs = append(v.Runs, k.run(s, promises || !known, v.Rows))
 	}
 	return v
 }
 
-func within(c replay.Conflict, n int) bool {
-	return c.Earlier >= 0 && c.Later < n && c.Earlier < c.Later
-}
-
-func (v *batch) bar(
-	i int, s replay.Schedule, x replay.Span, near []int, early [][]replay.Inversion, there bool, whole trace.Millis, r row,
-) span {
-	thick := v.Row - 8
-	b := span{Y: i * v.Row, Top: i*v.Row + 4, Thick: thick, Early: len(early[i]) > 0}
-	b.X, b.Width = part(x.Start, whole), wide(x.End-x.Start, whole)
-	for _, w := range x.Waits {
-		from, to := max(w.From, 0), min(w.To, x.Start)
-		if to <= from {
+// run draws the batch under one policy, and adds what became of each call to its row of the table.
+func (k sketch) run(s replay.Schedule, promises bool, rows []row) run {
+	early := make([][]replay.Inversion, len(k.Calls)) // by the call that was too early
+	calls := 0
+	for _, i := range s.Inversions {
+		if !k.holds(i.Conflict) {
 			continue
 		}
-		if n := len(b.Waits); n > 0 && b.Waits[n-1].X == part(from, whole) {
-			continue // it waited for two things at once
+		if len(early[i.Later]) == 0 {
+			calls++
 		}
-		b.Waits = append(b.Waits, stretch{part(from, whole), wide(to-from, whole)})
+		early[i.Later] = append(early[i.Later], i)
 	}
-	c := r.Cells[len(r.Cells)-1]
-	b.Says = fmt.Sprintf("%d %s (%s), %s", i+1, r.Tool, r.Access, c.Ran)
-	if c.Waited != "" {
-		b.Says += "; " + c.Waited
+	r := run{
+		Name: policyName(s.Policy), Time: k.say(s.Time), End: part(s.Time, k.whole),
+		Colour: colour(s.Policy, promises, calls > 0),
 	}
-	if c.Broken != "" {
-		b.Says += "; ran " + c.Broken
+	r.Says = fmt.Sprintf("%s: %s in %s", r.Name, plural(len(k.Calls), "call", "calls"), r.Time)
+	if calls > 0 {
+		r.Broken = plural(calls, "call", "calls") + " too early"
 	}
-	if b.Conflicts = r.Conflicts != ""; b.Conflicts {
-		b.Says += "; conflicts with " + r.Conflicts
+	all := slices.Concat(early...)
+	there := len(all) <= unhovered
+	if there {
+		for _, i := range all {
+			r.Arrows = append(r.Arrows, k.arrow(s, i.Conflict, true)...)
+		}
 	}
-	// The nearest before it, and the nearest after it.
-	k, _ := slices.BinarySearch(near, i)
-	for _, j := range near[max(0, k-pointed):min(len(near), k+pointed)] {
-		pair := replay.Conflict{Earlier: min(i, j), Later: max(i, j)}
-		broken := slices.ContainsFunc(early[pair.Later], func(x replay.Inversion) bool { return x.Earlier == pair.Earlier })
-		if !broken || !there {
-			b.Arrows = append(b.Arrows, v.arrow(s, pair, whole, broken)...)
+	for i := range k.Calls {
+		var x replay.Span
+		if i < len(s.Spans) {
+			x = s.Spans[i]
+		}
+		c := k.cell(x, early[i])
+		rows[i].Cells = append(rows[i].Cells, c)
+		if i >= drawn {
+			continue
+		}
+		b := k.bar(i, x)
+		b.Early, b.Says = len(early[i]) > 0, says(rows[i], c)
+		for _, j := range k.nearest(i) {
+			pair := replay.Conflict{Earlier: min(i, j), Later: max(i, j)}
+			broken := slices.ContainsFunc(early[pair.Later], func(x replay.Inversion) bool { return x.Conflict == pair })
+			if !broken || !there {
+				b.Arrows = append(b.Arrows, k.arrow(s, pair, broken)...)
+			}
+		}
+		r.Bars = append(r.Bars, b)
+	}
+	return r
+}
+
+// bar is call i, and how long it waited before it ran.
+func (k sketch) bar(i int, x replay.Span) span {
+	b := span{
+		Y: i * k.row, Top: i*k.row + 4, Thick: k.row - 8, Conflicts: len(k.near[i]) > 0,
+		X: part(x.Start, k.whole), Width: wide(x.End-x.Start, k.whole),
+	}
+	until := trace.Millis(0)
+	for _, w := range x.Waits {
+		from, to := max(w.From, until), min(w.To, x.Start)
+		if to > from {
+			b.Waits = append(b.Waits, stretch{part(from, k.whole), wide(to-from, k.whole)})
+			until = to
 		}
 	}
 	return b
 }
 
-// arrow leads from the end of the earlier call to the start of the later one: along the row of the earlier call, and down.
-// If the later call was too early it leads back, below the earlier one.
-func (v *batch) arrow(s replay.Schedule, c replay.Conflict, whole trace.Millis, broken bool) []arrow {
+// says is a call and what became of it, in words.
+func says(r row, c cell) string {
+	s := fmt.Sprintf("%d %s (%s), %s", r.Call, r.Tool, r.Access, c.Ran)
+	if c.Waited != "" {
+		s += "; " + c.Waited
+	}
+	if c.Broken != "" {
+		s += "; ran " + c.Broken
+	}
+	if r.Conflicts != "" {
+		s += "; conflicts with " + r.Conflicts
+	}
+	return s
+}
+
+// nearest is the last calls before call i, and the first ones after it, of those that it conflicts with.
+func (k sketch) nearest(i int) []int {
+	near := k.near[i]
+	at, _ := slices.BinarySearch(near, i)
+	return near[max(0, at-pointed):min(len(near), at+pointed)]
+}
+
+// arrow leads from the end of the earlier call to the start of the later one: along the row of the earlier call, and
+// down. If the later call was too early it leads back, below the earlier one. There is none if a call is not drawn.
+func (k sketch) arrow(s replay.Schedule, c replay.Conflict, broken bool) []arrow {
 	if c.Later >= min(len(s.Spans), drawn) {
 		return nil
 	}
 	end, start := s.Spans[c.Earlier].End, s.Spans[c.Later].Start
-	a := arrow{X1: part(end, whole), X2: part(start, whole), Y: c.Earlier*v.Row + v.Row/2, To: c.Later*v.Row + 5, Broken: broken}
+	a := arrow{
+		X1: part(end, k.whole), X2: part(start, k.whole),
+		Y: c.Earlier*k.row + k.row/2, To: c.Later*k.row + 5, Broken: broken,
+	}
 	if start <= end {
-		a.From, a.Y = (c.Earlier+1)*v.Row-3, (c.Earlier+1)*v.Row
+		a.From, a.Y = (c.Earlier+1)*k.row-3, (c.Earlier+1)*k.row
 	}
 	return []arrow{a}
 }
@@ -284,10 +314,10 @@ func claims(c replay.Call) []string {
 	return all
 }
 
-// cellOf is what became of a call under a policy.
-func cellOf(x replay.Span, early []replay.Inversion, timed bool, say func(trace.Millis) string) cell {
-	c := cell{Ran: fmt.Sprintf("%s to %s", say(x.Start), say(x.End))}
-	if !timed {
+// cell is what became of a call under a policy.
+func (k sketch) cell(x replay.Span, early []replay.Inversion) cell {
+	c := cell{Ran: fmt.Sprintf("%s to %s", k.say(x.Start), k.say(x.End))}
+	if !k.Timed {
 		c.Ran = fmt.Sprintf("step %.0f", x.Start+1)
 	}
 	var waited []string
@@ -295,7 +325,7 @@ func cellOf(x replay.Span, early []replay.Inversion, timed bool, say func(trace.
 		if w.To <= w.From || w.From >= x.Start {
 			continue
 		}
-		s := say(w.To - w.From)
+		s := k.say(w.To - w.From)
 		if w.Call >= 0 {
 			s += " for " + strconv.Itoa(w.Call+1)
 		}
@@ -326,60 +356,4 @@ func cellOf(x replay.Span, early []replay.Inversion, timed bool, say func(trace.
 	}
 	c.Broken = strings.Join(broken, ", ")
 	return c
-}
-
-// ticks are at most five round times, and what they are called.
-func ticks(whole trace.Millis, timed bool) []tick {
-	const second, minute, hour = 1e3, 60e3, 3600e3
-	all := float64(whole)
-	every := math.Pow(10, math.Floor(math.Log10(all))-1)
-	if !(all > 0) || math.IsInf(all, 0) || every == 0 {
-		return []tick{{"0%", "0", "start"}}
-	}
-	for i := 0; all/every > 4; i++ {
-		every *= [...]float64{2, 2.5, 2}[i%3]
-	}
-	say := func(v float64) string { return millis(trace.Millis(v)) }
-	switch {
-	case !timed:
-		every = max(1, math.Ceil(every))
-		say = func(v float64) string { return count(int(v)) }
-	case all < second:
-		say = func(v float64) string { return plain(v, 3) + space + "ms" }
-	case all <= 2*minute:
-		say = func(v float64) string { return plain(v/second, 3) + space + "s" }
-	case all <= 96*hour:
-		for _, n := range [...]float64{1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 720, 1440} {
-			if all <= 4*n*minute {
-				every = n * minute
-				break
-			}
-		}
-		say = minutes
-	}
-	var ts []tick
-	for i := 0; i <= 4 && float64(i)*every <= all*(1+1e-9); i++ {
-		v := float64(i) * every
-		t := tick{X: part(trace.Millis(v), whole), Text: say(v), Anchor: "middle"}
-		if i == 0 {
-			t.Text, t.Anchor = "0", "start"
-		}
-		if v > 0.9*all {
-			t.Anchor = "end"
-		}
-		ts = append(ts, t)
-	}
-	return ts
-}
-
-// minutes is a time of whole minutes: 20 min, 2 h, 1:30 h.
-func minutes(v float64) string {
-	n := int(math.Round(v / 60e3))
-	switch {
-	case n < 60:
-		return strconv.Itoa(n) + space + "min"
-	case n%60 == 0:
-		return strconv.Itoa(n/60) + space + "h"
-	}
-	return fmt.Sprintf("%d:%02d%sh", n/60, n%60, space)
 }

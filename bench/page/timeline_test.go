@@ -140,6 +140,17 @@ func TestTimeline(t *testing.T) {
 	}, rows)
 }
 
+// Waits that overlap are drawn once, up to the start of the call.
+func TestWaitsAtOnce(t *testing.T) {
+	batch := timelines(t, replay.Batch{
+		Timed: true, Calls: make([]replay.Call, 1),
+		Runs: []replay.Schedule{{Policy: "keyed", Time: 100, Spans: []replay.Span{{Start: 80, End: 100, Waits: []replay.SpanWait{
+			{Why: "claim", To: 20}, {Why: "barrier", To: 50}, {Why: "claim", From: 10, To: 30}, {Why: "permit", From: 50, To: 100},
+		}}}}},
+	})
+	require.Equal(t, []string{"(0%+20%)", "(20%+30%)", "(50%+30%)", "80%+20%"}, bars(find(batch, class("run"))[0]))
+}
+
 func without(all []string, not string) (left []string) {
 	for _, s := range all {
 		if s != not {

@@ -12,11 +12,14 @@ import (
 
 // policies are those of package sim, for people.
 var policies = map[string]struct{ name, does string }{
-	"serial":    {"Serial", "one call after another"},
-	"windows":   {"Fixed windows", "reads in windows as large as the limit, each begun when the one before is done; everything else alone"},
+	"serial": {"Serial", "one call after another"},
+	"windows": {"Fixed windows", "reads in windows as large as the limit, each begun when the one before is done; " +
+		"everything else alone"},
 	"read-runs": {"Read runs", "consecutive reads together, everything else alone"},
-	"rolling":   {"Rolling pool", "calls start in order as slots become free; what is not a read waits for all before it and holds up all after it"},
-	"waves":     {"Ordered waves", "calls that do not conflict share a wave; waves run one after another and keep the order of conflicts"},
+	"rolling": {"Rolling pool", "calls start in order as slots become free; what is not a read waits for all before it " +
+		"and holds up all after it"},
+	"waves": {"Ordered waves", "calls that do not conflict share a wave; waves run one after another and keep the order " +
+		"of conflicts"},
 	"keyed":     {"Keyed", "a call waits for the earlier calls that it conflicts with, and for nothing else"},
 	"first-fit": {"First-fit waves", "a call goes into the first wave without a conflict, even past an earlier call"},
 	"locks":     {"Locks", "a lock for every key, and no order"},
@@ -65,6 +68,8 @@ func at(f replay.Figures, policy string) (replay.Outcome, bool) {
 
 func timeOf(f replay.Figures, policy string) trace.Millis { o, _ := at(f, policy); return o.Time }
 
+func rounds(o replay.Outcome) trace.Millis { return trace.Millis(o.Steps) }
+
 // A headline says in words what the figures say.
 type headline struct {
 	Title string
@@ -94,8 +99,8 @@ func headlineOf(r *replay.Report) headline {
 			plural(keyed.Steps, "round", "rounds"), count(serial.Steps), count(rolling.Steps))
 		h.Text = append(h.Text, "No batch has a known time for each of its calls, so nothing is said about time.")
 		h.Tiles = []tile{
-			{change(trace.Millis(keyed.Steps), trace.Millis(serial.Steps)), "rounds, keyed against serial", "keyed"},
-			{change(trace.Millis(keyed.Steps), trace.Millis(rolling.Steps)), "rounds, keyed against the rolling pool", "rolling"},
+			{change(rounds(keyed), rounds(serial)), "rounds, keyed against serial", "keyed"},
+			{change(rounds(keyed), rounds(rolling)), "rounds, keyed against the rolling pool", "rolling"},
 		}
 	} else {
 		h.timed(f, serial, rolling, keyed)
@@ -105,7 +110,8 @@ func headlineOf(r *replay.Report) headline {
 }
 
 func (h *headline) timed(f replay.Figures, serial, rolling, keyed replay.Outcome) {
-	first, then := against(keyed.Time, serial.Time, "one call after another"), against(keyed.Time, rolling.Time, "the rolling pool")
+	first := against(keyed.Time, serial.Time, "one call after another")
+	then := against(keyed.Time, rolling.Time, "the rolling pool")
 	if strings.HasPrefix(first, "saves ") {
 		then = strings.TrimPrefix(then, "saves ")
 	}
@@ -137,7 +143,8 @@ func (h *headline) timed(f replay.Figures, serial, rolling, keyed replay.Outcome
 		{change(keyed.Time, rolling.Time), "time, keyed against the rolling pool", "rolling"},
 	}
 	if f.Bound > 0 {
-		h.Tiles = append(h.Tiles, tile{fmt.Sprintf("%.2f×", keyed.Time/f.Bound), "the lower bound, which no ordered schedule beats", "bound"})
+		times := fmt.Sprintf("%.2f×", keyed.Time/f.Bound)
+		h.Tiles = append(h.Tiles, tile{times, "the lower bound, which no ordered schedule beats", "bound"})
 	}
 }
 
@@ -195,7 +202,8 @@ func clocks(formats []replay.FormatFigure) string {
 	})
 	var said []string
 	for _, k := range kinds {
-		said = append(said, fmt.Sprintf("%s in %s (%s)", show(k), plural(batches[k], "batch", "batches"), strings.Join(names[k], ", ")))
+		said = append(said, fmt.Sprintf("%s in %s (%s)",
+			show(k), plural(batches[k], "batch", "batches"), strings.Join(names[k], ", ")))
 	}
 	if said == nil {
 		return ""
