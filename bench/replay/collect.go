@@ -18,7 +18,6 @@ const (
 	maxWaits          = 4_000
 	maxProblems       = 1_000
 	maxSourceProblems = 20
-	maxCalls          = 4_096 // of a batch
 	maxShown          = 1_000 // batches
 )
 
@@ -190,7 +189,7 @@ type collector struct {
 	last   *piece // nil: it is of a session that is not kept
 	lastOf string
 	lastIn transcript.Format
-	many   int // batches with too many calls
+	many   int // batches that are too large
 	tried  int // batches with too many tools to try each
 	big    int // batches worth a look that are too large for it
 }

@@ -93,6 +93,32 @@ func declare(r *rules.Rules, b *transcript.Batch) *trial {
 	return t
 }
 
+// What is simulated of a batch. To count the inversions of a larger one could take minutes, as that compares the claims
+// of each pair of calls.
+const (
+	maxCalls  = 4_096
+	maxClaims = 8_192
+	maxKeys   = 1 << 20 // bytes
+)
+
+func (t *trial) tooLarge() bool {
+	claims := 0
+	for i := range t.calls {
+		claims += len(t.calls[i].Claims)
+	}
+	return claims > maxClaims || t.keys() > maxKeys
+}
+
+// keys is how many bytes the keys of the calls have.
+func (t *trial) keys() (bytes int) {
+	for i := range t.calls {
+		for _, claim := range t.calls[i].Claims {
+			bytes += len(claim.Key)
+		}
+	}
+	return bytes
+}
+
 // writes reports whether a call claims a write.
 func writes(c plan.Call) bool {
 	return slices.ContainsFunc(c.Claims, func(c plan.Claim) bool { return c.Access != plan.Read })

@@ -97,15 +97,18 @@ func (r *reading) open() (file io.ReadCloser, err error) {
 
 // batch simulates a batch.
 func (r *reading) batch(c *collector, b *transcript.Batch) error {
-	if len(b.Calls) > maxCalls {
-		c.many++
-		return nil
-	}
 	if len(b.Calls) < 2 {
 		c.turn(b, nil, nil, nil)
 		return nil
 	}
-	t := declare(r.o.Rules, b)
+	var t *trial
+	if len(b.Calls) <= maxCalls {
+		t = declare(r.o.Rules, b)
+	}
+	if t == nil || t.tooLarge() {
+		c.many++
+		return nil
+	}
 	ruling, err := t.simulate(r.ctx, r.o.Limit)
 	var tools []what
 	if err == nil && t.alone {
@@ -164,7 +167,8 @@ func (r *reading) note(c *collector, seen *transcript.Report) {
 			r.problems = append(r.problems, Problem{Text: fmt.Sprintf(text, args...), Count: n})
 		}
 	}
-	count(c.many, "batch of more than %d calls, left out", maxCalls)
+	count(c.many, "batch too large to be simulated (more than %d calls, %d claims or %d bytes of keys), left out",
+		maxCalls, maxClaims, maxKeys)
 	count(c.tried, "exclusive tool in a batch with too many, missing from what other declarations would save")
 	count(c.big, "batch worth a look, but too large to be shown")
 	for i, p := range r.problems {

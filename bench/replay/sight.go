@@ -48,13 +48,7 @@ func (c *collector) look(b *transcript.Batch, t *trial, r *ruling, at place) {
 	if !large && !inverted {
 		return
 	}
-	bytes := 0
-	for _, call := range t.calls {
-		for _, claim := range call.Claims {
-			bytes += len(claim.Key)
-		}
-	}
-	if len(t.calls) > maxDrawn || bytes > maxDrawnKeys {
+	if len(t.calls) > maxDrawn || t.keys() > maxDrawnKeys {
 		c.big++
 		return
 	}
