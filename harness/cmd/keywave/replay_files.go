@@ -25,8 +25,9 @@ type transcripts struct {
 	closed   atomic.Int64     // how many have been read
 	seen     map[string]bool  // files, by their absolute paths without links
 
-	mu     sync.Mutex
-	refuse error // the first that could not be
+	mu       sync.Mutex
+	first    error // why the first of those that cannot be read cannot, in their order
+	refusing int   // which one that is
 }
 
 // findTranscripts looks for them. One that is named has to be there; what cannot be looked at below a directory is a
@@ -135,21 +136,22 @@ func (t *transcripts) addFile(ctx context.Context, name, real string) {
 
 // add adds a transcript.
 func (t *transcripts) add(name string, size int64, open func() (io.ReadCloser, error)) {
+	i := len(t.sources)
 	t.sources = append(t.sources, replay.Source{Name: name, Size: size, Open: func() (io.ReadCloser, error) {
 		in, err := open()
 		if err != nil {
-			t.refused(err)
+			t.refused(i, err)
 			return nil, err
 		}
-		return &counted{ReadCloser: in, of: t, name: name, closed: sync.OnceFunc(func() { t.closed.Add(1) })}, nil
+		return &counted{ReadCloser: in, of: t, source: i, closed: sync.OnceFunc(func() { t.closed.Add(1) })}, nil
 	}})
 }
 
-func (t *transcripts) refused(err error) {
+func (t *transcripts) refused(source int, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.refuse == nil {
-		t.refuse = err
+	if t.first == nil || source < t.refusing {
+		t.first, t.refusing = err, source
 	}
 }
 
@@ -157,7 +159,7 @@ func (t *transcripts) refused(err error) {
 type counted struct {
 	io.ReadCloser
 	of     *transcripts
-	name   string
+	source int
 	begun  bool
 	closed func()
 }
@@ -169,7 +171,7 @@ func (c *counted) Read(p []byte) (int, error) {
 		if n > 0 || errors.Is(err, io.EOF) {
 			c.of.readable.Store(true)
 		} else if err != nil {
-			c.of.refused(namedError(c.name, err))
+			c.of.refused(c.source, namedError(c.of.sources[c.source].Name, err))
 		}
 	}
 	return n, err
@@ -185,9 +187,9 @@ func (t *transcripts) unread() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.sources) > 1 {
-		return fmt.Errorf("none of %d transcripts can be read; of the first: %w", len(t.sources), t.refuse)
+		return fmt.Errorf("none of %d transcripts can be read; of the first: %w", len(t.sources), t.first)
 	}
-	return t.refuse
+	return t.first
 }
 
 // namedError is what is wrong with what was called name, and not with what that is a link to.
