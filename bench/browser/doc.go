@@ -5,6 +5,6 @@
 //
 //	KEYWAVE_ARTEFACTS=/some/dir go test ./...
 //
-// leaves screenshots there. The browser is that of $CHROME or else the first of chromium, chromium-browser, google-chrome
-// and chrome that there is; without one the tests fail.
+// leaves screenshots there. The browser is $CHROME or else the first of chromium, chromium-browser, google-chrome and
+// chrome that there is; without one the tests fail.
 package browser

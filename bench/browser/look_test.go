@@ -140,7 +140,8 @@ const faint = `(() => {
 			const l = luminance(parse(c));
 			return (Math.max(l, page) + 0.05) / (Math.min(l, page) + 0.05);
 		});
-		if (ratios.length && Math.max(...ratios) < 3) bad.push(e.getAttribute("class") + " " + Math.max(...ratios).toFixed(2));
+		const best = Math.max(...ratios);
+		if (ratios.length && best < 3) bad.push(e.getAttribute("class") + " " + best.toFixed(2));
 	}
 	return {Seen: seen, Bad: [...new Set(bad)]};
 })()`

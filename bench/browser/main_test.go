@@ -37,8 +37,11 @@ const deadline = 90 * time.Second
 
 // executable finds the browser.
 func executable(getenv func(string) string, look func(string) (string, error)) (string, error) {
-	names := []string{"chromium", "chromium-browser", "google-chrome", "chrome",
-		"/Applications/Google Chrome.app/Contents/MacOS/Google Chrome", "/Applications/Chromium.app/Contents/MacOS/Chromium"}
+	names := []string{
+		"chromium", "chromium-browser", "google-chrome", "chrome",
+		"/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+		"/Applications/Chromium.app/Contents/MacOS/Chromium",
+	}
 	if c := getenv("CHROME"); c != "" {
 		names = []string{c}
 	}
@@ -90,8 +93,9 @@ func show(t *testing.T, r *replay.Report) *tab {
 	}))
 	t.Cleanup(server.Close)
 
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()),
-		chromedp.DisableGPU, chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
+	// The profile is a new directory, which chromedp removes when the last process of the browser lets go of it.
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.DisableGPU,
+		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
 		chromedp.Flag("hide-scrollbars", true))
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox) // which Chromium has for users only
@@ -104,12 +108,16 @@ func show(t *testing.T, r *replay.Report) *tab {
 	late := time.AfterFunc(deadline, stop)
 	t.Cleanup(func() { late.Stop() })
 	require.NoError(t, chromedp.Do(browser))
+	process := chromedp.FromContext(browser).Browser.Process()
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(browser, deadline/3)
 		defer cancel()
 		// The context is over already if the test was late, and then the browser is too.
 		if err := chromedp.Cancel(ctx); err != nil && !errors.Is(err, context.Canceled) {
 			t.Errorf("closing the browser: %v", err)
+		}
+		if err := process.Signal(os.Interrupt); !errors.Is(err, os.ErrProcessDone) {
+			t.Errorf("the browser is still there: %v", err)
 		}
 	})
 

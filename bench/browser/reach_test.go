@@ -38,7 +38,8 @@ func TestAccessibility(t *testing.T) {
 	}
 	for _, h := range []string{
 		"Summary", "Time by policy", "How large batches are", "Formats, and how good their clocks are", "Sessions",
-		"What calls waited for", "What to declare next", "Largest savings", "What hosts without order would have broken", "Problems",
+		"What calls waited for", "What to declare next", "Largest savings", "What hosts without order would have broken",
+		"Problems",
 	} {
 		require.Contains(t, names["heading"], h)
 		require.Contains(t, names["region"], h)
@@ -46,7 +47,9 @@ func TestAccessibility(t *testing.T) {
 	for _, landmark := range []string{"banner", "navigation", "main", "contentinfo"} {
 		require.Len(t, names[landmark], 1, landmark)
 	}
-	for role, least := range map[string]int{"table": 6, "image": 20, "rowheader": 20, "columnheader": 20, "DisclosureTriangle": 100} {
+	for role, least := range map[string]int{
+		"table": 6, "image": 20, "rowheader": 20, "columnheader": 20, "DisclosureTriangle": 100,
+	} {
 		require.GreaterOrEqual(t, len(names[role]), least, role)
 		require.NotContains(t, names[role], "", role)
 	}
@@ -97,7 +100,11 @@ func TestReach(t *testing.T) {
 
 	// Enter opens what is folded, and the tables with it.
 	require.False(t, eval[bool](b, `(() => {
-		const s = document.querySelector(".batch:not([open]) > summary"); s.focus(); s.id = "folded"; return s.parentElement.open })()`))
+		const s = document.querySelector(".batch:not([open]) > summary");
+		s.focus();
+		s.id = "folded";
+		return s.parentElement.open;
+	})()`))
 	b.do(chromedp.KeyEvent(kb.Enter))
 	require.True(t, eval[bool](b, `document.getElementById("folded").parentElement.open`))
 
@@ -119,8 +126,8 @@ func TestReach(t *testing.T) {
 
 // Nothing in a report can run, load, or get out of the place where it stands.
 func TestHostile(t *testing.T) {
-	name := `</script><script>alert(1)</script><img src=/gone onerror=alert(2)>"onfocus=alert(3) autofocus x="` + "\u202e\x00{{.}}" +
-		strings.Repeat("long", 300)
+	name := `</script><script>alert(1)</script><img src=/gone onerror=alert(2)>"onfocus=alert(3) autofocus x="` +
+		"\u202e\x00{{.}}" + strings.Repeat("long", 300)
 	r := recorded(t)
 	r.Batches = r.Batches[:20]
 	for i := range r.Sessions {
