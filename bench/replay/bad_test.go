@@ -115,7 +115,7 @@ func TestSourceFails(t *testing.T) {
 		replay.Source{Name: "nil", Open: func() (io.ReadCloser, error) { return nil, nil }},
 		half, good("last").source("last"))
 	assert.Equal(t, "missing: cannot be opened: open "+missing+": no such file or directory (1)\n"+
-		"nil: cannot be opened: Open returned nothing to read (1)\n"+
+		"nil: cannot be opened: there is nothing to read (1)\n"+
 		"half: reading it failed: line 5: the disk is gone (1)\n", problems(r))
 	assert.Equal(t, 2, r.Total.Batches)
 	assert.Equal(t, 1, closed, "a source is closed once")

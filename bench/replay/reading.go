@@ -90,7 +90,7 @@ func (r *reading) batches(c *collector, seen *transcript.Report) (err error) {
 
 func (r *reading) open() (file io.ReadCloser, err error) {
 	if file, err = r.source.Open(); err == nil && file == nil {
-		err = errors.New("Open returned nothing to read")
+		err = errors.New("there is nothing to read")
 	}
 	return file, err
 }
