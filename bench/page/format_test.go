@@ -18,7 +18,8 @@ func spaced(s string) string { return strings.ReplaceAll(s, space, " ") }
 func TestMillis(t *testing.T) {
 	for v, want := range map[trace.Millis]string{
 		0: "0 ms", 0.004: "< 0.01 ms", 0.25: "0.25 ms", 1.5: "1.50 ms", 50: "50 ms", 12.34: "12.3 ms", 450: "450 ms",
-		450.4: "450 ms", 999.4: "999 ms", 999.5: "1.00 s", 1234: "1.23 s", 12_300: "12.3 s", 59_940: "59.9 s", 59_950: "1 min 00 s",
+		450.4: "450 ms", 999.4: "999 ms", 999.5: "1.00 s", 1234: "1.23 s", 12_300: "12.3 s", 59_940: "59.9 s",
+		59_950:  "1 min 00 s",
 		125_400: "2 min 05 s", 3_599_499: "59 min 59 s", 3_599_600: "1 h 00 min", 11_400_000: "3 h 10 min",
 		172_799_000: "2 d 00 h", 180_000_000: "2 d 02 h", 1e15: "1.157e+07 d", -1500: "−1.50 s",
 		trace.Millis(math.Inf(1)): "–", trace.Millis(math.NaN()): "–",
@@ -60,8 +61,8 @@ func TestPercent(t *testing.T) {
 		v, base trace.Millis
 		want    string
 	}{
-		{300, 450, "−33.3 %"}, {450, 300, "+50.0 %"}, {1, 1, "0 %"}, {10_001, 10_000, "+0.1 %"}, {9_999, 10_000, "−0.1 %"}, {1, 0, "–"},
-		{0, 5, "−100.0 %"},
+		{300, 450, "−33.3 %"}, {450, 300, "+50.0 %"}, {1, 1, "0 %"}, {10_001, 10_000, "+0.1 %"}, {9_999, 10_000, "−0.1 %"},
+		{1, 0, "–"}, {0, 5, "−100.0 %"},
 	} {
 		require.Equal(t, c.want, spaced(change(c.v, c.base)), "%v of %v", float64(c.v), float64(c.base))
 	}
@@ -103,8 +104,10 @@ func TestTicks(t *testing.T) {
 		timed bool
 		want  string
 	}{
-		{300, true, "0, 100 ms, 200 ms, 300 ms"}, {450, true, "0, 200 ms, 400 ms"}, {48_800, true, "0, 20 s, 40 s"}, {1000, true, "0, 0.5 s, 1 s"},
-		{90_000, true, "0, 50 s"}, {600_000, true, "0, 5 min, 10 min"}, {3 * 3600_000, true, "0, 1 h, 2 h, 3 h"}, {0.3, true, "0, 0.1 ms, 0.2 ms, 0.3 ms"},
+		{300, true, "0, 100 ms, 200 ms, 300 ms"}, {450, true, "0, 200 ms, 400 ms"},
+		{48_800, true, "0, 20 s, 40 s"}, {1000, true, "0, 0.5 s, 1 s"},
+		{90_000, true, "0, 50 s"}, {600_000, true, "0, 5 min, 10 min"}, {3 * 3600_000, true, "0, 1 h, 2 h, 3 h"},
+		{0.3, true, "0, 0.1 ms, 0.2 ms, 0.3 ms"},
 		{4, false, "0, 1, 2, 3, 4"}, {2, false, "0, 1, 2"}, {1, false, "0, 1"}, {0, true, "0"},
 	} {
 		var got []string

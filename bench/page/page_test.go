@@ -207,7 +207,8 @@ func TestStructure(t *testing.T) {
 		require.NotEmpty(t, named)
 	}
 	last := 0
-	for _, n := range find(root, func(n *html.Node) bool { return len(n.Data) == 2 && n.Data[0] == 'h' && n.Data[1] <= '6' }) {
+	heading := func(n *html.Node) bool { return len(n.Data) == 2 && n.Data[0] == 'h' && n.Data[1] <= '6' }
+	for _, n := range find(root, heading) {
 		level := int(n.Data[1] - '0')
 		require.LessOrEqual(t, level, last+1, text(n))
 		last = level
@@ -230,8 +231,8 @@ func TestEmpty(t *testing.T) {
 func TestHostileNames(t *testing.T) {
 	hostile := []string{
 		`</script><script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `'-alert(1)-'`, `</title></style><b>`, `<!--`,
-		"\x00\x1b[31m", "\u202egnp.exe", "a\u2028b", "]]>", `{{.}}`, `javascript:alert(1)`, "\xff\xfe", strings.Repeat("long", 5000),
-		"שלום", "&amp;lt;",
+		"\x00\x1b[31m", "\u202egnp.exe", "a\u2028b", "]]>", `{{.}}`, `javascript:alert(1)`, "\xff\xfe",
+		strings.Repeat("long", 5000), "שלום", "&amp;lt;",
 	}
 	plain := write(t, hostileReport("name"))
 	for _, name := range hostile {
@@ -251,7 +252,9 @@ func TestHostileNames(t *testing.T) {
 func hostileReport(name string) *replay.Report {
 	f := replay.Figures{
 		Turns: 1, Batches: 1, Calls: 2, Timed: 1, Bound: 2,
-		Policies: []replay.Outcome{{Policy: "serial", Time: 3}, {Policy: "rolling", Time: 3}, {Policy: "keyed", Time: 2}, {Policy: name}},
+		Policies: []replay.Outcome{
+			{Policy: "serial", Time: 3}, {Policy: "rolling", Time: 3}, {Policy: "keyed", Time: 2}, {Policy: name},
+		},
 	}
 	span := replay.Span{Start: 1, End: 2, Waits: []replay.SpanWait{{Why: name, To: 1}}}
 	return &replay.Report{
@@ -309,7 +312,8 @@ var errBroken = errors.New("broken pipe")
 
 func TestErrors(t *testing.T) {
 	require.ErrorContains(t, page.Write(io.Discard, nil), "no report")
-	require.ErrorContains(t, page.Write(io.Discard, &replay.Report{Total: replay.Figures{Bound: trace.Millis(math.NaN())}}), "JSON")
+	nan := &replay.Report{Total: replay.Figures{Bound: trace.Millis(math.NaN())}}
+	require.ErrorContains(t, page.Write(io.Discard, nan), "JSON")
 	require.ErrorIs(t, page.Write(broken{}, recorded(t)), errBroken)
 	require.ErrorIs(t, page.Write(broken{}, &replay.Report{}), errBroken)
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/keywave-go/keywave/bench/trace"
 )
 
-// Whatever is in a report, also what does not fit together, there is a page: its markup is balanced, and its drawings are
-// within their bounds.
+// Whatever is in a report, also what does not fit together, there is a page: its markup is balanced, and its drawings
+// are within their bounds.
 func TestAnyReport(t *testing.T) {
 	numbers := rapid.OneOf(rapid.IntRange(-2, 12), rapid.Int())
 	times := rapid.OneOf(

@@ -12,7 +12,8 @@ import (
 	"github.com/keywave-go/keywave/bench/trace"
 )
 
-// five is the batch edit a 50 ms, read b 300, edit a 50, read c 50, read a 50 in the rolling pool, keyed, and all at once.
+// five is the batch edit a 50 ms, read b 300, edit a 50, read c 50, read a 50: in the rolling pool, keyed, and all at
+// once, where the last call is made to take no time.
 func five() replay.Batch {
 	call := func(tool, key string, ms trace.Millis) replay.Call {
 		access := map[string]string{"edit": "write", "read": "read"}[tool]
@@ -39,7 +40,8 @@ func five() replay.Batch {
 				span(400, 450, wait("order", 2, 0, 400)), span(400, 450, wait("claim", 2, 0, 400)),
 			}},
 			{Policy: "keyed", Time: 300, Spans: []replay.Span{
-				span(0, 50), span(0, 300), span(50, 100, wait("claim", 0, 0, 50)), span(0, 50), span(100, 150, wait("claim", 2, 0, 100)),
+				span(0, 50), span(0, 300), span(50, 100, wait("claim", 0, 0, 50)), span(0, 50),
+				span(100, 150, wait("claim", 2, 0, 100)),
 			}},
 			{
 				Policy: "at-once", Time: 300, Spans: []replay.Span{span(0, 50), span(0, 300), span(0, 50), span(0, 50), span(0, 0)},
@@ -47,6 +49,10 @@ func five() replay.Batch {
 			},
 		},
 	}
+}
+
+func titleOf(n *html.Node) string {
+	return strings.ReplaceAll(text(find(n, tag("title"))[0]), "\u00a0", " ")
 }
 
 func timelines(t *testing.T, b replay.Batch) *html.Node {
@@ -91,7 +97,8 @@ func TestTimeline(t *testing.T) {
 
 	// All are on the scale of the slowest.
 	require.Equal(t, []string{
-		"0%+11.1%", "(0%+11.1%)", "11.1%+66.7%", "(0%+77.8%)", "77.8%+11.1%", "(0%+88.9%)", "88.9%+11.1%", "(0%+88.9%)", "88.9%+11.1%",
+		"0%+11.1%", "(0%+11.1%)", "11.1%+66.7%", "(0%+77.8%)", "77.8%+11.1%", "(0%+88.9%)", "88.9%+11.1%",
+		"(0%+88.9%)", "88.9%+11.1%",
 	}, bars(runs[0]))
 	require.Equal(t, []string{
 		"0%+11.1%", "0%+66.7%", "(0%+11.1%)", "11.1%+11.1%", "0%+11.1%", "(0%+22.2%)", "22.2%+11.1%",
@@ -108,15 +115,14 @@ func TestTimeline(t *testing.T) {
 	require.Empty(t, lines(calls[1]))
 	require.Empty(t, attr(calls[1], "tabindex"))
 	require.Equal(t, "0", attr(calls[0], "tabindex"))
-	require.Equal(t,
-		"3 edit (write), 50\u00a0ms to 100\u00a0ms; waited 50\u00a0ms for 1 (claim); conflicts with 1, 5", text(find(calls[2], tag("title"))[0]))
+	require.Equal(t, "3 edit (write), 50 ms to 100 ms; waited 50 ms for 1 (claim); conflicts with 1, 5", titleOf(calls[2]))
 	// Back, if that was too early; then they are always there.
 	require.Equal(t, []string{
 		"11.1%,19 11.1%,22!", "11.1%,22 0%,22!", "0%,22 0%,49!", "11.1%,19 11.1%,22!", "11.1%,22 0%,22!", "0%,22 0%,93!",
 		"11.1%,63 11.1%,66!", "11.1%,66 0%,66!", "0%,66 0%,93!",
 	}, lines(runs[2]))
-	require.Equal(t,
-		"5 read (read), 0\u00a0ms to 0\u00a0ms; ran together with 1, 3; conflicts with 1, 3", text(find(find(runs[2], class("call"))[4], tag("title"))[0]))
+	require.Equal(t, "5 read (read), 0 ms to 0 ms; ran together with 1, 3; conflicts with 1, 3",
+		titleOf(find(runs[2], class("call"))[4]))
 
 	// The table has the same.
 	var rows []string
@@ -132,21 +138,24 @@ func TestTimeline(t *testing.T) {
 	require.Equal(t, []string{
 		"1|edit|write|writes a|50 ms|3, 5|0 ms to 50 ms|0 ms to 50 ms|0 ms to 50 ms",
 		"2|read|read|reads b|300 ms||50 ms to 350 mswaited 50 ms for 1 (order)|0 ms to 300 ms|0 ms to 300 ms",
-		"3|edit|write|writes a|50 ms|1, 5|350 ms to 400 mswaited 350 ms for 2 (order)|50 ms to 100 mswaited 50 ms for 1 (claim)|" +
-			"0 ms to 50 ms together with 1",
+		"3|edit|write|writes a|50 ms|1, 5|350 ms to 400 mswaited 350 ms for 2 (order)|" +
+			"50 ms to 100 mswaited 50 ms for 1 (claim)|0 ms to 50 ms together with 1",
 		"4|read|read|reads c|50 ms||400 ms to 450 mswaited 400 ms for 3 (order)|0 ms to 50 ms|0 ms to 50 ms",
-		"5|read|read|reads a|50 ms|1, 3|400 ms to 450 mswaited 400 ms for 3 (claim)|100 ms to 150 mswaited 100 ms for 3 (claim)|" +
-			"0 ms to 0 ms together with 1, 3",
+		"5|read|read|reads a|50 ms|1, 3|400 ms to 450 mswaited 400 ms for 3 (claim)|" +
+			"100 ms to 150 mswaited 100 ms for 3 (claim)|0 ms to 0 ms together with 1, 3",
 	}, rows)
 }
 
 // Waits that overlap are drawn once, up to the start of the call.
 func TestWaitsAtOnce(t *testing.T) {
+	waits := []replay.SpanWait{
+		{Why: "claim", To: 20}, {Why: "barrier", To: 50}, {Why: "claim", From: 10, To: 30}, {Why: "permit", From: 50, To: 100},
+	}
 	batch := timelines(t, replay.Batch{
 		Timed: true, Calls: make([]replay.Call, 1),
-		Runs: []replay.Schedule{{Policy: "keyed", Time: 100, Spans: []replay.Span{{Start: 80, End: 100, Waits: []replay.SpanWait{
-			{Why: "claim", To: 20}, {Why: "barrier", To: 50}, {Why: "claim", From: 10, To: 30}, {Why: "permit", From: 50, To: 100},
-		}}}}},
+		Runs: []replay.Schedule{{
+			Policy: "keyed", Time: 100, Spans: []replay.Span{{Start: 80, End: 100, Waits: waits}},
+		}},
 	})
 	require.Equal(t, []string{"(0%+20%)", "(20%+30%)", "(50%+30%)", "80%+20%"}, bars(find(batch, class("run"))[0]))
 }
@@ -173,7 +182,7 @@ func TestUntimed(t *testing.T) {
 	require.Contains(t, text(batch), "each call is drawn as one step")
 	require.Equal(t, "2\u00a0calls, 2\u00a0steps in the rolling pool, 1\u00a0step keyed", text(find(batch, tag("h3"))[0]))
 	require.NotContains(t, text(batch), "\u00a0ms")
-	require.Equal(t, "2 b (), step 2", text(find(batch, tag("title"))[1]))
+	require.Equal(t, "2 b (), step 2", titleOf(find(batch, class("call"))[1]))
 }
 
 // A batch of very many calls is drawn in part, with a bounded number of arrows, and its table has all.

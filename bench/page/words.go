@@ -103,13 +103,14 @@ func headlineOf(r *replay.Report) headline {
 			{change(rounds(keyed), rounds(rolling)), "rounds, keyed against the rolling pool", "rolling"},
 		}
 	} else {
-		h.timed(f, serial, rolling, keyed)
+		h.timed(r, serial, rolling, keyed)
 	}
 	h.broken(f)
 	return h
 }
 
-func (h *headline) timed(f replay.Figures, serial, rolling, keyed replay.Outcome) {
+func (h *headline) timed(r *replay.Report, serial, rolling, keyed replay.Outcome) {
+	f := r.Total
 	first := against(keyed.Time, serial.Time, "one call after another")
 	then := against(keyed.Time, rolling.Time, "the rolling pool")
 	if strings.HasPrefix(first, "saves ") {
@@ -133,8 +134,12 @@ func (h *headline) timed(f replay.Figures, serial, rolling, keyed replay.Outcome
 	h.Text = append(h.Text, text)
 	text = fmt.Sprintf("Times are those of %s whose calls all have a known time, each simulated by itself from its "+
 		"recorded durations; what the model takes to answer is not in them.", of(f.Timed, f.Batches, "batch", "batches"))
+	if m, all := r.Mixed, timeOf(r.Mixed, "serial"); m.Timed > 0 && m.Timed < f.Timed && all > 0 {
+		text += fmt.Sprintf(" In the %s with a write or an exclusive call keyed is at %s against one call after another, "+
+			"and the rolling pool at %s.", count(m.Timed), change(timeOf(m, "keyed"), all), change(timeOf(m, "rolling"), all))
+	}
 	if f.Slower > 0 {
-		text += fmt.Sprintf(" In %s of them keyed takes longer than the rolling pool, by %s in all: with a limit, "+
+		text += fmt.Sprintf(" In %s of all keyed takes longer than the rolling pool, by %s in all: with a limit, "+
 			"to start a call earlier can hold up another.", count(f.Slower), millis(f.SlowerBy))
 	}
 	h.Text = append(h.Text, text)
