@@ -82,7 +82,7 @@ type Session struct {
 }
 
 // A Wait is how often the keyed pool kept calls of one tool back for calls of another or, with a limit, how often they
-// could not start because as many ran as may: then For is empty.
+// could not start because as many ran as may: then For is empty. If there are too many, the last one is "(others)".
 type Wait struct {
 	Tool  string       `json:"tool"`
 	For   string       `json:"for"`
@@ -91,7 +91,8 @@ type Wait struct {
 	Time  trace.Millis `json:"ms"`    // of the timed batches
 }
 
-// A Tool is what the exclusive calls of a tool cost, under the keyed pool.
+// A Tool is what the exclusive calls of a tool cost, under the keyed pool. If there are too many tools, the last one is
+// "(others)".
 type Tool struct {
 	Tool    string `json:"tool"`
 	Format  string `json:"format"`
@@ -108,7 +109,7 @@ type Saving struct {
 	Time  trace.Millis `json:"ms"`
 }
 
-// A Batch is one batch, call by call.
+// A Batch is one batch, call by call. Conflicts, and the inversions of a run, are the first 500, by the later call.
 type Batch struct {
 	Session   int        `json:"session"` // Session.ID
 	File      string     `json:"file"`    // the name of its source: a session may have several

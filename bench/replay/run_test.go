@@ -30,7 +30,10 @@ func (y yielding) Read(p []byte) (int, error) {
 // TestSameReport: to the last bit, whatever the number of processors, and whichever source is read first and fastest.
 func TestSameReport(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
-	sources := append(samples(t), text("broken", "{"), good("s").source("1"), good("s").source("2"))
+	sources := samples(t)
+	part := strings.SplitAfterN(read(t, file(t, recorded)), "\n", 60)
+	sources[len(sources)-1] = text("recorded", strings.Join(part[:59], ""))
+	sources = append(sources, text("broken", "{"), good("s").source("1"), good("s").source("2"))
 	for i := range 40 {
 		c := &claude{session: fmt.Sprint("s", i%7)}
 		c.batch(100*i, fmt.Sprint("t", i), "Edit "+path("/w/a")+" 10", "Edit "+path("/w/b")+" 20", fmt.Sprintf("T%d {} 30", i))

@@ -7,7 +7,6 @@ import (
 
 	"github.com/keywave-go/keywave/bench/sim"
 	"github.com/keywave-go/keywave/exec"
-	"github.com/keywave-go/keywave/plan"
 )
 
 // A ruling is what a trial came to.
@@ -31,25 +30,30 @@ const (
 func (t *trial) simulate(ctx context.Context, limit int) (*ruling, error) {
 	r := &ruling{inversion: noInversion}
 	r.turns, r.batches, r.calls, r.of = 1, 1, len(t.calls), make([]outcome, len(policies))
-	if !t.mixed {
-		return r, t.reads(r, limit)
-	}
 	if t.timed {
-		if err := t.bound(r, limit); err != nil {
+		bound, err := sim.BoundOf(t.calls, t.takes)
+		if err != nil {
 			return nil, err
 		}
+		r.bound = bound.Lower(limit)
+	}
+	if !t.mixed {
+		return r, t.reads(r, limit)
 	}
 	for i, p := range policies {
 		if err := context.Cause(ctx); err != nil {
 			return nil, err
 		}
 		o := &r.of[i]
-		switch as := t.same(i, limit); {
-		case as < i && i != serial: // run already
-			*o = r.of[as]
-			continue
+		switch { // what is known without running it: see sim.Policies
 		case i == serial:
 			o.steps, o.time = len(t.calls), t.work()
+			continue
+		case i == readRuns && limit == 0:
+			*o = r.of[windows]
+			continue
+		case i == rolling:
+			*o = r.of[readRuns]
 			continue
 		}
 		result, err := p.Run(t.calls, t.takes, sim.Config{Limit: limit, Waits: i == keyed})
@@ -72,30 +76,10 @@ func (t *trial) simulate(ctx context.Context, limit int) (*ruling, error) {
 	return r, nil
 }
 
-// same returns a policy that makes the same schedule as policy i, the first of those that do; see [sim.Policies].
-func (t *trial) same(i, limit int) int {
-	switch policies[i].Name {
-	case "rolling":
-		return indexReadRuns
-	case "read-runs":
-		if limit == 0 {
-			return windows
-		}
-	}
-	return i
-}
-
-var indexReadRuns = indexOf("read-runs")
-
 // reads is simulate for calls none of which conflict: all policies but two make one schedule.
 func (t *trial) reads(r *ruling, limit int) error {
 	n := len(t.calls)
 	free := limit == 0 || n <= limit
-	if t.timed {
-		if err := t.bound(r, limit); err != nil {
-			return err
-		}
-	}
 	var makespan, windowed time.Duration
 	if free {
 		makespan = slices.Max(t.takes)
@@ -128,16 +112,10 @@ func (t *trial) work() (sum time.Duration) {
 	return sum
 }
 
-func (t *trial) bound(r *ruling, limit int) error {
-	b, err := sim.BoundOf(t.calls, t.takes)
-	r.tally.bound = b.Lower(limit)
-	return err
-}
-
 func (r *ruling) inverts(policy int, inv sim.Inversions) {
 	class := invertsBarriers
 	switch {
-	case policy == fit || policy == locks || policies[policy].Ordered:
+	case policy == firstFit || policy == locks || policies[policy].Ordered:
 		class = invertsOrder
 	case inv.Keyed > 0:
 		class = invertsKeys
@@ -171,109 +149,4 @@ func (r *ruling) close(timed bool) {
 	if r.saved = roll - key; r.saved < 0 {
 		r.slower, r.slowerBy = 1, -r.saved
 	}
-}
-
-// A what is one tool's exclusive calls of a trial, and what the keyed pool would need for all of it were they declared.
-type what struct {
-	tool    string
-	calls   int
-	why     [reasons]int
-	is      cost
-	asRead  cost
-	asFree  cost
-	skipped bool // there are too many tools to try each
-}
-
-// A cost is what the keyed pool needs.
-type cost struct {
-	steps int
-	time  time.Duration
-}
-
-// maxTried bounds the tools times the calls of a batch for which declarations are tried.
-const maxTried = 1 << 16
-
-// whatIf tries other declarations for each tool that has exclusive calls, in the order in which they come.
-func (t *trial) whatIf(ctx context.Context, limit int, r *ruling) ([]what, error) {
-	var out []what
-	at := map[string]int{}
-	for i := range t.calls {
-		if !t.calls[i].Exclusive() {
-			continue
-		}
-		k, ok := at[t.tools[i]]
-		if !ok {
-			k = len(out)
-			at[t.tools[i]] = k
-			out = append(out, what{tool: t.tools[i]})
-		}
-		out[k].calls++
-		out[k].why[t.why[i]]++
-	}
-	is := cost{r.of[keyed].steps, r.of[keyed].time}
-	everything := t.everything()
-	for k := range out {
-		w := &out[k]
-		w.is, w.asRead, w.asFree = is, is, is
-		if w.skipped = len(out)*len(t.calls) > maxTried; w.skipped {
-			continue
-		}
-		if err := context.Cause(ctx); err != nil {
-			return nil, err
-		}
-		var err error
-		if w.asFree, err = t.declared(w.tool, nil, limit); err != nil {
-			return nil, err
-		}
-		if w.asRead = w.asFree; len(everything) > 0 {
-			if w.asRead, err = t.declared(w.tool, everything, limit); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return out, nil
-}
-
-// everything is what a read of everything claims, as far as it matters in this batch: all that the others write.
-func (t *trial) everything() []plan.Claim {
-	var claims []plan.Claim
-	seen := map[plan.Claim]bool{}
-	for _, c := range t.calls {
-		if c.Exclusive() {
-			continue
-		}
-		for _, claim := range c.Claims {
-			if claim.Access == plan.Read {
-				continue
-			}
-			if first := firstOf(claim.Key); first != "" {
-				claim.Key, claim.Tree = first, true
-			}
-			if claim.Access = plan.Read; !seen[claim] {
-				seen[claim] = true
-				claims = append(claims, claim)
-			}
-		}
-	}
-	return claims
-}
-
-// declared is what the keyed pool needs if the exclusive calls of a tool have these claims.
-func (t *trial) declared(tool string, claims []plan.Claim, limit int) (c cost, err error) {
-	calls := slices.Clone(t.calls)
-	for i := range calls {
-		if t.tools[i] == tool && calls[i].Exclusive() {
-			calls[i] = plan.Call{Safe: true, Claims: claims}
-		}
-	}
-	p := policies[keyed]
-	if c.steps, err = p.Steps(calls); err != nil || !t.timed {
-		return c, err
-	}
-	result, err := p.Run(calls, t.takes, sim.Config{Limit: limit})
-	if err != nil {
-		return c, err
-	}
-	c.time = result.Makespan
-	return c, nil
 }

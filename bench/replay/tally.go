@@ -11,12 +11,13 @@ import (
 var (
 	policies = sim.Policies()
 
-	serial  = indexOf("serial")
-	windows = indexOf("windows")
-	rolling = indexOf("rolling")
-	keyed   = indexOf("keyed")
-	fit     = indexOf("first-fit")
-	locks   = indexOf("locks")
+	serial   = indexOf("serial")
+	windows  = indexOf("windows")
+	readRuns = indexOf("read-runs")
+	rolling  = indexOf("rolling")
+	keyed    = indexOf("keyed")
+	firstFit = indexOf("first-fit")
+	locks    = indexOf("locks")
 )
 
 func indexOf(policy string) int {
