@@ -53,7 +53,7 @@ type Inverted struct {
 	Batches int `json:"batches"`
 	Calls   int `json:"calls"`
 	Pairs   int `json:"pairs"`
-	Keyed   int `json:"keyed"` // of the pairs: both calls claim the key over which they conflict; in others one is exclusive
+	Keyed   int `json:"keyed"` // of the pairs: both calls claim a key over which they conflict; in others one is exclusive
 }
 
 // A Size is how many batches have so many calls.
