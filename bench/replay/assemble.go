@@ -5,8 +5,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-
-	"github.com/keywave-go/keywave/bench/transcript"
 )
 
 // others is the tool that stands for those that are not kept.
@@ -23,10 +21,10 @@ func (s *sums) report(ctx context.Context, sources []Source, o Options) (*Report
 	for _, n := range slices.Sorted(maps.Keys(s.sizes)) {
 		r.Sizes = append(r.Sizes, *s.sizes[n])
 	}
-	for _, f := range slices.SortedFunc(maps.Keys(s.formats), func(a, b transcript.Format) int {
+	for _, f := range slices.SortedFunc(maps.Keys(s.formats), func(a, b origin) int {
 		return s.formats[a].at.compare(s.formats[b].at)
 	}) {
-		sum, clock := s.formats[f], f.Clock()
+		sum, clock := s.formats[f], f.clock()
 		r.Formats = append(r.Formats, FormatFigure{
 			Format: string(f), Sessions: sessions[f] + sum.rest, Clock: clock.Quality.String(), Text: clock.Text,
 			Figures: sum.tally.figures(),
@@ -44,8 +42,8 @@ func (s *sums) report(ctx context.Context, sources []Source, o Options) (*Report
 }
 
 // sessions joins what several sources have of one session. It returns their ids, and how many there are of each format.
-func (s *sums) sessions(r *Report, sources []Source) (map[sessionKey]int, map[transcript.Format]int) {
-	ids, formats := map[sessionKey]int{}, map[transcript.Format]int{}
+func (s *sums) sessions(r *Report, sources []Source) (map[sessionKey]int, map[origin]int) {
+	ids, formats := map[sessionKey]int{}, map[origin]int{}
 	var joined []*piece
 	for _, p := range s.pieces.sorted() {
 		id := ids[p.key]

@@ -23,7 +23,7 @@ const (
 
 // A sessionKey is a session by its format and a hash of its name.
 type sessionKey struct {
-	format transcript.Format
+	format origin
 	hash   [16]byte
 	source int // of a session without a name, else below 0
 }
@@ -51,7 +51,7 @@ type waitSum struct {
 
 type toolKey struct {
 	tool   string
-	format transcript.Format
+	format origin
 }
 
 type toolSum struct {
@@ -70,7 +70,7 @@ type problem struct {
 type sums struct {
 	total, mixed tally
 	sizes        map[int]*Size
-	formats      map[transcript.Format]*formatSum
+	formats      map[origin]*formatSum
 	pieces       best[*piece]
 	rest         tally // of pieces that are not kept
 	waits        table[waitKey, waitSum]
@@ -83,7 +83,7 @@ type sums struct {
 }
 
 func newSums(o Options) *sums {
-	s := &sums{sizes: map[int]*Size{}, formats: map[transcript.Format]*formatSum{}}
+	s := &sums{sizes: map[int]*Size{}, formats: map[origin]*formatSum{}}
 	s.pieces = best[*piece]{most: maxSessions, order: func(a, b *piece) int { return a.at.compare(b.at) }, drop: s.forget}
 	s.waits = table[waitKey, waitSum]{most: maxWaits, order: func(a, b waitKey) int {
 		return cmp.Or(cmp.Compare(a.tool, b.tool), cmp.Compare(a.other, b.other), cmp.Compare(a.why, b.why))
@@ -126,7 +126,7 @@ func (s *sums) forget(p *piece) {
 	s.format(p.key.format, p.at).rest++
 }
 
-func (s *sums) format(f transcript.Format, at place) *formatSum {
+func (s *sums) format(f origin, at place) *formatSum {
 	sum := s.formats[f]
 	if sum == nil {
 		sum = &formatSum{at: at}
@@ -188,7 +188,7 @@ type collector struct {
 	pieces map[sessionKey]*piece
 	last   *piece // nil: it is of a session that is not kept
 	lastOf string
-	lastIn transcript.Format
+	lastIn origin
 	many   int // batches that are too large
 	tried  int // batches with too many tools to try each
 	big    int // batches worth a look that are too large for it
@@ -196,15 +196,16 @@ type collector struct {
 
 // piece finds the piece that a batch belongs to; nil if it is not kept.
 func (c *collector) piece(b *transcript.Batch, at place) *piece {
-	if c.n > 1 && b.Session == c.lastOf && b.Format == c.lastIn {
+	from := originOf(b)
+	if c.n > 1 && b.Session == c.lastOf && from == c.lastIn {
 		return c.last
 	}
-	c.lastOf, c.lastIn = strings.Clone(b.Session), b.Format
+	c.lastOf, c.lastIn = strings.Clone(b.Session), from
 	key := c.key(b)
 	p := c.pieces[key]
 	if p == nil {
 		if len(c.pieces) >= maxSessions {
-			c.format(b.Format, at).rest++
+			c.format(from, at).rest++
 		} else {
 			p = &piece{at: at, key: key}
 			c.pieces[key] = p
@@ -217,10 +218,10 @@ func (c *collector) piece(b *transcript.Batch, at place) *piece {
 
 func (c *collector) key(b *transcript.Batch) sessionKey {
 	if b.Session == "" {
-		return sessionKey{format: b.Format, source: c.source}
+		return sessionKey{format: originOf(b), source: c.source}
 	}
 	sum := sha256.Sum256([]byte(b.Session))
-	return sessionKey{format: b.Format, source: -1, hash: [16]byte(sum[:16])}
+	return sessionKey{format: originOf(b), source: -1, hash: [16]byte(sum[:16])}
 }
 
 // turn adds an answer of the model. If it is a batch, t and r are what it came to, and tools what other declarations
@@ -229,7 +230,7 @@ func (c *collector) turn(b *transcript.Batch, t *trial, r *ruling, tools []what)
 	c.n++
 	at := place{c.source, c.n}
 	p := c.piece(b, at)
-	groups := []*tally{&c.total, &c.format(b.Format, at).tally, &c.rest}
+	groups := []*tally{&c.total, &c.format(originOf(b), at).tally, &c.rest}
 	if p != nil {
 		groups[2] = &p.tally
 	}
@@ -264,7 +265,7 @@ func (c *collector) turn(b *transcript.Batch, t *trial, r *ruling, tools []what)
 		if w.skipped {
 			c.tried++
 		}
-		c.tools.add(toolKey{w.tool, b.Format},
+		c.tools.add(toolKey{w.tool, originOf(b)},
 			&toolSum{calls: w.calls, batches: 1, why: w.why, is: w.is, asRead: w.asRead, asFree: w.asFree})
 	}
 	c.look(b, t, r, at)

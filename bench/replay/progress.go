@@ -22,7 +22,7 @@ func (p *progress) add(read, more int64) {
 	defer p.mu.Unlock()
 	p.done += read
 	p.total += more
-	if p.done-p.told >= often && p.done < p.total {
+	if p.done-p.told >= often {
 		p.told = p.done
 		p.call(p.done, p.total)
 	}

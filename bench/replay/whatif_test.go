@@ -2,6 +2,7 @@ package replay_test
 
 import (
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -104,15 +105,16 @@ func TestToolsOfRecorded(t *testing.T) {
 			if !b.Plan()[i].Exclusive() {
 				continue
 			}
-			if want[c.Tool] == nil {
-				want[c.Tool] = &replay.Tool{Tool: c.Tool, Format: "recorded", Why: "by its rule"}
+			key := b.Format + c.Tool
+			if want[key] == nil {
+				want[key] = &replay.Tool{Tool: c.Tool, Format: "recorded/" + b.Format, Why: "by its rule"}
 			}
-			w := want[c.Tool]
+			w := want[key]
 			w.Calls++
-			if tried[c.Tool] {
+			if tried[key] {
 				continue
 			}
-			tried[c.Tool] = true
+			tried[key] = true
 			w.Batches++
 			for k, claims := range [][]plan.Claim{all, nil} {
 				calls := b.Plan()
@@ -132,7 +134,7 @@ func TestToolsOfRecorded(t *testing.T) {
 	require.Len(t, got, len(want))
 	last := got[0].AsFree.Time
 	for _, tool := range got {
-		w := want[tool.Tool]
+		w := want[strings.TrimPrefix(tool.Format, "recorded/")+tool.Tool]
 		require.NotNil(t, w, tool.Tool)
 		assert.InDelta(t, float64(w.AsRead.Time), float64(tool.AsRead.Time), 1e-3, tool.Tool)
 		assert.InDelta(t, float64(w.AsFree.Time), float64(tool.AsFree.Time), 1e-3, tool.Tool)

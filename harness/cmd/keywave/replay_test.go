@@ -91,7 +91,7 @@ func TestReplayOfEveryFormat(t *testing.T) {
 		assert.Regexp(t, `(?m)^`+format+` +\d+ +\d+`, out)
 	}
 	for _, clock := range []string{"exact", "upper bound", "tail only", "none"} {
-		assert.Contains(t, out, "  "+clock+"  ")
+		assert.Contains(t, out, "  "+clock+"\n")
 	}
 }
 

@@ -233,19 +233,34 @@ func (t *replayed) sessions() {
 	t.more(len(all)-len(rows), "more session")
 }
 
-// formats say how good the times are.
+// formats are the figures by format, and how good the times of each are.
 func (t *replayed) formats() {
-	t.title("How good the times are")
-	cols := []column{{head: "format"}, {head: "sessions", right: true}, {head: "batches", right: true}, {head: "timed", right: true}, {head: "clock"}, {rest: true}}
+	t.title("By format, and how good the times are")
+	cols := []column{{head: "format"}, {head: "sessions", right: true}, {head: "batches", right: true}, {head: "timed", right: true},
+		{head: "vs serial", right: true}, {head: "vs rolling", right: true}, {head: "clock"}}
 	var rows [][]string
+	var texts []string // each once
+	with := map[string][]string{}
 	for _, f := range t.Formats {
+		row := []string{clean(f.Format), grouped(f.Sessions), grouped(f.Batches), grouped(f.Timed), "", "", clean(f.Clock)}
+		if f.Timed > 0 {
+			keyed := under(f.Figures, "keyed").Time
+			row[4], row[5] = change(keyed, under(f.Figures, "serial").Time), change(keyed, under(f.Figures, "rolling").Time)
+		}
+		rows = append(rows, row)
 		first, _, more := strings.Cut(clean(f.Text), ". ")
 		if more {
 			first += "."
 		}
-		rows = append(rows, []string{clean(f.Format), grouped(f.Sessions), grouped(f.Batches), grouped(f.Timed), clean(f.Clock), first})
+		if with[first] == nil {
+			texts = append(texts, first)
+		}
+		with[first] = append(with[first], clean(f.Format))
 	}
 	t.rows(cols, rows, nil)
+	for _, text := range texts {
+		t.say(t.p.faint, "%s: %s", strings.Join(with[text], ", "), text)
+	}
 }
 
 // waits are what the keyed pool kept back.
