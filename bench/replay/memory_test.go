@@ -51,10 +51,7 @@ func heap() uint64 {
 // TestMemoryIsBounded streams transcripts without end: of ever new sessions and tools, each fifth batch worth a look, and
 // ever larger savings. What is kept does not grow, and the sums are right.
 func TestMemoryIsBounded(t *testing.T) {
-	n := 150_000
-	if testing.Short() {
-		n = 40_000
-	}
+	const n = 60_000
 	const most = 64 << 20
 	pad := strings.Repeat("x", 4000)
 	before := heap()
