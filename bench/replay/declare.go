@@ -42,6 +42,7 @@ func declare(r *rules.Rules, b *transcript.Batch) *trial {
 	n := len(b.Calls)
 	t := &trial{tools: make([]string, n), why: make([]reason, n), takes: make([]time.Duration, n), timed: true}
 	untimed := func(int) bool { return false }
+	var ran []rules.Declared
 	if b.Recorded != nil {
 		t.calls = b.Recorded.Plan()
 		for i := range t.why {
@@ -66,6 +67,15 @@ func declare(r *rules.Rules, b *transcript.Batch) *trial {
 			}
 		}
 		untimed = func(i int) bool { return declared[i].Untimed }
+		ran = declared
+		if r != rules.Default() {
+			ran = rules.Default().Calls(rules.Where{Agent: string(b.Format), Dir: b.Dir}, asked)
+		}
+	}
+	// What the agent that was recorded ran alone, it did: that does not change with the rules that are tried.
+	ranAlone := make([]bool, len(ran))
+	for i, d := range ran {
+		ranAlone[i] = d.Exclusive() || writes(d.Call)
 	}
 	var work time.Duration
 	for i := range b.Calls {
@@ -74,7 +84,7 @@ func declare(r *rules.Rules, b *transcript.Batch) *trial {
 		exclusive := c.Exclusive()
 		alone := exclusive || writes(*c)
 		t.mixed, t.alone = t.mixed || alone, t.alone || exclusive
-		took, known := b.Took(i, alone)
+		took, known := b.Took(i, ranAlone)
 		if b.Calls[i].Outcome == transcript.Rejected {
 			took, known = 0, true // its body did not run
 		}

@@ -75,15 +75,19 @@ func planned(b *transcript.Batch) ([]plan.Call, []time.Duration) {
 	}
 	var calls []plan.Call
 	var takes []time.Duration
-	known := true
-	for i, d := range rules.Default().Calls(rules.Where{Agent: string(b.Format), Dir: b.Dir}, asked) {
-		alone := d.Exclusive()
+	var alone []bool
+	declared := rules.Default().Calls(rules.Where{Agent: string(b.Format), Dir: b.Dir}, asked)
+	for i, d := range declared {
+		calls, alone = append(calls, d.Call), append(alone, d.Exclusive())
 		for _, c := range d.Claims {
-			alone = alone || c.Access == plan.Write
+			alone[i] = alone[i] || c.Access == plan.Write
 		}
+	}
+	known := true
+	for i, d := range declared {
 		took, ok := b.Took(i, alone)
 		known = known && !d.Untimed && (ok || b.Calls[i].Outcome == transcript.Rejected)
-		calls, takes = append(calls, d.Call), append(takes, took)
+		takes = append(takes, took)
 	}
 	if !known {
 		return calls, nil

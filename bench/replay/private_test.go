@@ -145,11 +145,11 @@ func TestKeysOfOtherSystems(t *testing.T) {
 func TestKeysKeepTheirShape(t *testing.T) {
 	c := &claude{session: "s"}
 	c.batch(0, "m1",
-		"Edit "+path("/w/a.go")+" 90", "Edit "+path("a.go")+" 10", // one file
-		`Grep {"path":"/w/lib"} 10`, "Read "+path("/w/lib/x/y")+" 10", "Read "+path("/w/lib")+" 10",
-		`Glob {} 10`, "Read "+path("/etc/passwd")+" 10", `WebFetch {"url":"https://example.com/a?b=c"} 10`,
-		`WebFetch {"url":"https://example.com/"} 10`, `TaskUpdate {"taskId":"mine"} 10`, `TaskList {} 10`,
-		`WebSearch {"query":"x"} 10`, "Bash {} 10", "Weather {} 10", "Read {} 10")
+		"Edit "+path("/w/a.go")+" 10", "Edit "+path("a.go")+" 20", // one file
+		`Grep {"path":"/w/lib"} 50`, "Read "+path("/w/lib/x/y")+" 50", "Read "+path("/w/lib")+" 50",
+		`Glob {} 50`, "Read "+path("/etc/passwd")+" 50", `WebFetch {"url":"https://example.com/a?b=c"} 50`,
+		`WebFetch {"url":"https://example.com/"} 50`, `TaskUpdate {"taskId":"mine"} 60`, `TaskList {} 70`,
+		`WebSearch {"query":"x"} 70`, "Bash {} 80", "Weather {} 90", "Read {} 100")
 	r := run(t, replay.Options{Largest: 1}, c.source("log"))
 	var got []string
 	for _, call := range r.Batches[0].Calls {

@@ -47,7 +47,7 @@ func TestWorthALook(t *testing.T) {
 // TestBatch shows one batch whole.
 func TestBatch(t *testing.T) {
 	c := &claude{session: "s", agent: "a"}
-	c.batch(0, "m1", `Look {"k":"a"} 10`, `Put {"k":"a"} 30`, `Look {"k":"a"} 30`, `Put {"k":"b"} 40`, "Bash {} 41")
+	c.batch(0, "m1", `Look {"k":"a"} 10`, `Put {"k":"a"} 30`, `Look {"k":"a"} 60`, `Put {"k":"b"} 70`, "Bash {} 71")
 	r := run(t, replay.Options{Rules: rulesOf(t, ""), Largest: 1}, c.source("log"))
 	require.Len(t, r.Batches, 1)
 	b := r.Batches[0]

@@ -149,7 +149,7 @@ func TestToolsOfRecorded(t *testing.T) {
 func TestWaits(t *testing.T) {
 	c := &claude{session: "s"}
 	c.batch(0, "m1", `Put {"k":"a"} 10`, `Put {"k":"b"} 30`, "Bash {} 40", `Look {"k":"a"} 45`)
-	c.batch(100, "m2", `Put {"k":"a"} 10`, `Look {"k":"a"} 30`, `Put {"k":"a"} 40`)
+	c.batch(100, "m2", `Put {"k":"a"} 10`, `Look {"k":"a"} 40`, `Put {"k":"a"} 50`)
 	c.batch(200, "m3", "Bash {} 10", `Look {"k":"a"} 20`)
 	r := run(t, replay.Options{Rules: rulesOf(t, "")}, c.source("log"))
 	assert.Equal(t, []replay.Wait{
@@ -165,4 +165,31 @@ func TestWaits(t *testing.T) {
 	r = run(t, replay.Options{Rules: rulesOf(t, ""), Limit: 2}, c.source("log"))
 	assert.Equal(t, []replay.Wait{{Tool: "Time", Why: "permit", Calls: 1, Time: 10}}, r.Waits)
 	assert.Zero(t, r.Total.Waited)
+}
+
+// TestRulesDoNotChangeWhatWas: rules say what could run together, not how long a call took, nor that it waited for one
+// that the agent ran alone. So one after another the calls take the same under all rules, and what is promised for a
+// tool is what a rule for it brings.
+func TestRulesDoNotChangeWhatWas(t *testing.T) {
+	c := &claude{session: "s"}
+	c.batch(0, "m1", "Bash {} 1000", "Read "+path("/w/a")+" 1010", "Bash {} 3000", "Read "+path("/w/b")+" 3020")
+	c.batch(9000, "m2", "Edit "+path("/w/a")+" 500", "Edit "+path("/w/b")+" 800", "Read "+path("/w/b")+" 810")
+	asked := run(t, replay.Options{}, c.source("log"))
+	assert.EqualValues(t, 1000+10+1990+20+500+300+10, policy(t, asked.Total, "serial").Time)
+	require.Len(t, asked.Tools, 1)
+	for _, try := range []struct {
+		rule string
+		want replay.Saving
+	}{
+		{`{"safe": true}`, asked.Tools[0].AsFree},
+		{`{"safe": true, "reads": [{"tree": [], "default": "/"}]}`, asked.Tools[0].AsRead},
+	} {
+		r, err := rules.Parse([]byte(`{"rules": 1, "tools": {"Bash": ` + try.rule + `}}`))
+		require.NoError(t, err)
+		got := run(t, replay.Options{Rules: r.Over(rules.Default())}, c.source("log"))
+		assert.Equal(t, policy(t, asked.Total, "serial"), policy(t, got.Total, "serial"))
+		was, is := policy(t, asked.Total, "keyed"), policy(t, got.Total, "keyed")
+		assert.Positive(t, try.want.Time)
+		assert.Equal(t, try.want, replay.Saving{Steps: was.Steps - is.Steps, Time: was.Time - is.Time}, try.rule)
+	}
 }

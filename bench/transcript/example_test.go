@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/keywave-go/keywave/bench/transcript"
@@ -26,10 +27,14 @@ func Example() {
 		}
 		where := rules.Where{Agent: string(batch.Format), Dir: batch.Dir}
 		var planned []plan.Call
-		for i, d := range rules.Default().Calls(where, calls) {
-			took, _ := batch.Took(i, d.Exclusive() || len(d.Claims) > 0 && d.Claims[0].Access == plan.Write)
-			fmt.Println(batch.Calls[i].Name, d.Claims, took)
+		var alone []bool // as the agent ran them
+		for _, d := range rules.Default().Calls(where, calls) {
 			planned = append(planned, d.Call)
+			alone = append(alone, d.Exclusive() || slices.ContainsFunc(d.Claims, func(c plan.Claim) bool { return c.Access == plan.Write }))
+		}
+		for i, c := range planned {
+			took, _ := batch.Took(i, alone)
+			fmt.Println(batch.Calls[i].Name, c.Claims, took)
 		}
 		fmt.Println(plan.Ordered(planned).Waves())
 	}

@@ -296,7 +296,7 @@ func TestOpenCodeStepsAndOutcomes(t *testing.T) {
 	}
 	assert.Equal(t, [][]Outcome{{Succeeded}, {Rejected, Cancelled, Failed, Unanswered}}, outcomes)
 	assert.Equal(t, "call without result at line 1\n", problems(report))
-	took, ok := batches[0].Took(0, false)
+	took, ok := batches[0].Took(0, nil)
 	assert.True(t, ok)
 	assert.Equal(t, 100*time.Millisecond, took)
 }

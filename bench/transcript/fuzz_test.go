@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,7 +40,7 @@ func FuzzRead(f *testing.F) {
 					require.True(t, json.Valid([]byte(c.Arguments)), "%q", c.Arguments)
 				}
 				require.False(t, !c.Start.IsZero() && !c.End.IsZero() && c.End.Before(c.Start))
-				for _, alone := range []bool{false, true} {
+				for _, alone := range [][]bool{nil, {true}, slices.Repeat([]bool{true}, len(b.Calls))} {
 					d, ok := b.Took(i, alone)
 					require.True(t, d >= 0 && (ok || d == 0), "%v %v", d, ok)
 				}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -39,7 +40,7 @@ func shown(batches ...Batch) string {
 			tail(x.Turn), x.Model, x.Dir)
 		for i, c := range x.Calls {
 			fmt.Fprintf(&b, "  line %d %s %s %s %s", c.Line, tail(c.ID), c.Name, c.Arguments, c.Outcome)
-			for _, alone := range []bool{false, true} {
+			for _, alone := range [][]bool{nil, slices.Repeat([]bool{true}, len(x.Calls))} {
 				if d, ok := x.Took(i, alone); ok {
 					fmt.Fprintf(&b, " %v", d)
 				} else {

@@ -108,7 +108,7 @@ func TestTook(t *testing.T) {
 		b.tails()
 		return b
 	}
-	took := func(f Format, alone bool) (out []int) {
+	took := func(f Format, alone ...bool) (out []int) {
 		b := batch(f)
 		for i := range b.Calls {
 			d, ok := b.Took(i, alone)
@@ -119,9 +119,33 @@ func TestTook(t *testing.T) {
 		}
 		return out
 	}
-	assert.Equal(t, []int{100, 120, 7, -1, -1}, took(OpenCode, true))
-	assert.Equal(t, []int{100, 120, 7, -1, -1}, took(ClaudeCode, false))
-	assert.Equal(t, []int{90, 50, 7, -1, -1}, took(ClaudeCode, true))
-	assert.Equal(t, []int{90, 50, 7, -1, -1}, took(Pi, false))
-	assert.Equal(t, []int{-1, -1, 7, -1, -1}, took(OpenAI, false))
+	all := []bool{true, true, true, true, true}
+	assert.Equal(t, []int{100, 120, 7, -1, -1}, took(OpenCode, all...))
+	assert.Equal(t, []int{100, 120, 7, -1, -1}, took(ClaudeCode))
+	assert.Equal(t, []int{90, 50, 7, -1, -1}, took(ClaudeCode, all...))
+	assert.Equal(t, []int{90, 50, 7, -1, -1}, took(ClaudeCode, true), "the second waited for the first")
+	assert.Equal(t, []int{100, 50, 7, -1, -1}, took(ClaudeCode, false, true))
+	assert.Equal(t, []int{90, 50, 7, -1, -1}, took(Pi))
+	assert.Equal(t, []int{-1, -1, 7, -1, -1}, took(OpenAI))
+}
+
+// TestTookBehindAlone: what waits for a call that runs alone does not take that time, whether it reads or not; what ended
+// before that call did was not behind it, whatever is said of the agent.
+func TestTookBehindAlone(t *testing.T) {
+	b := &Batch{Format: ClaudeCode, Calls: []Call{
+		{Outcome: Succeeded, Start: at(0), End: at(30)},
+		{Outcome: Succeeded, Start: at(0), End: at(100)},
+		{Outcome: Succeeded, Start: at(0), End: at(110)},
+		{Outcome: Succeeded, Start: at(0), End: at(120)},
+		{Outcome: Succeeded, Start: at(0), End: at(40)},
+		{Outcome: Succeeded, Start: at(115), End: at(130)},
+	}}
+	b.tails()
+	var out []int
+	for i := range b.Calls {
+		d, ok := b.Took(i, []bool{false, true, false, false, false, false})
+		require.True(t, ok)
+		out = append(out, int(d.Milliseconds()))
+	}
+	assert.Equal(t, []int{30, 60, 10, 20, 40, 15}, out)
 }

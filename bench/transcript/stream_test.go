@@ -137,7 +137,7 @@ func TestLineOf100MB(t *testing.T) {
 	require.Len(t, batches, 2)
 	assert.Greater(t, report.Bytes, int64(size))
 	for _, b := range batches {
-		took, ok := b.Took(0, false)
+		took, ok := b.Took(0, nil)
 		assert.True(t, ok)
 		assert.EqualValues(t, 10e6, took)
 	}

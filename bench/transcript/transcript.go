@@ -75,10 +75,11 @@ func (o Outcome) String() string {
 }
 
 // Took returns the best single figure for how long the body of call i ran, without the time that it waited for others
-// of its batch. Alone says that the agent that was recorded runs such a call alone, as most do with what writes: where
-// only the end of a call is exact, the call cannot have begun before the one before it ended. It reports false where
-// the transcript does not say, and where the call has not run.
-func (b *Batch) Took(i int, alone bool) (time.Duration, bool) {
+// of its batch. Alone says of each call whether the agent that was recorded runs it alone, as most do with what writes
+// and what they know nothing of: where only the end of a call is exact, such a call cannot have begun before all that
+// had ended by then, nor any call before a call in front of it that ran alone had ended. Nil says that all ran together.
+// Took reports false where the transcript does not say, and where the call has not run.
+func (b *Batch) Took(i int, alone []bool) (time.Duration, bool) {
 	c := &b.Calls[i]
 	if c.Outcome == Rejected || c.Outcome == Unanswered {
 		return 0, false
@@ -97,8 +98,13 @@ func (b *Batch) Took(i int, alone bool) (time.Duration, bool) {
 	case Exact:
 		return whole, true
 	case UpperBound:
-		if alone {
-			return min(whole, c.Tail), true
+		for j, ran := range alone[:min(i, len(alone))] {
+			if end := b.Calls[j].End; ran && end.After(c.Start) && !end.After(c.End) {
+				whole = min(whole, c.End.Sub(end))
+			}
+		}
+		if i < len(alone) && alone[i] {
+			whole = min(whole, c.Tail)
 		}
 		return whole, true
 	case TailOnly:
