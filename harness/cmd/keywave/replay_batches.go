@@ -101,7 +101,7 @@ func (t *replayed) inversion(b *replay.Batch, x replay.Inversion) string {
 	if x.Overlap {
 		how = "beside"
 	}
-	s := fmt.Sprintf("%s %s %s %s %s", strconv.Itoa(x.Later+1), clean(later.Tool), how, strconv.Itoa(x.Earlier+1), clean(earlier.Tool))
+	s := fmt.Sprintf("%d %s %s %d %s", x.Later+1, clean(later.Tool), how, x.Earlier+1, clean(earlier.Tool))
 	if t.names {
 		if key := meeting(earlier, later); key != "" {
 			s += ", of " + clean(key)
@@ -135,13 +135,9 @@ func claiming(c replay.Claim) plan.Call {
 	return plan.Call{Safe: true, Claims: []plan.Claim{{Key: c.Key, Access: access, Tree: c.Tree}}}
 }
 
-// where is where a batch stands.
+// where is where a batch stands. Its session may have other files: sub-agents have their own.
 func (t *replayed) where(b *replay.Batch) string {
-	name := fmt.Sprintf("session %d", b.Session)
-	if i := slices.IndexFunc(t.Sessions, func(s replay.Session) bool { return s.ID == b.Session }); i >= 0 && t.Sessions[i].File != "" {
-		name = clean(t.Sessions[i].File)
-	}
-	return clipLeft(name+":"+strconv.Itoa(b.Line), t.width/3)
+	return clipLeft(clean(b.File)+":"+strconv.Itoa(b.Line), t.width/3)
 }
 
 // schedule is the timeline of a batch under a policy; the zero one if there is none.
