@@ -11,8 +11,8 @@ import (
 
 // NewLocks returns the admission of hosts that have a lock for every key, and leave the order to chance: a call may
 // start when it conflicts with no call that runs, whatever waits before it. No two conflicting calls run together, but
-// they may change places, and an exclusive call waits until there is no other one to start. Of those that may start it
-// offers the lowest, which is kinder than real locks are.
+// they may change places, and an exclusive call waits until nothing runs, while others go in front of it. Of those that
+// may start it offers the lowest, which is kinder than real locks are.
 //
 // Calls with the same claims wait together, so a hot key costs no more than others. A batch in which many different
 // calls wait for one tree takes time quadratic in them.
