@@ -24,9 +24,11 @@ vet:
 	  echo "vet and staticcheck $$m"; (cd $$m && $(GO) vet ./... && $$staticcheck ./...) || exit 1; \
 	done
 
-# Plan has no goroutines, and the rest that is left out is long and runs one thing after another: make test has it.
+# Plan and what measures in bench have no goroutines, and the rest that is left out is long and runs one thing after
+# another: make test has it.
 race:                ## the tests under the race detector
-	$(GO) test -race -short -vet=off -skip 'Exhaustive|^TestSoak$$|^TestHostile$$' $$($(GO) list ./... | grep -v keywave/plan)
+	$(GO) test -race -short -vet=off -skip 'Exhaustive|^TestSoak$$|^TestHostile$$|^TestMemoryIsBounded$$' \
+	  $$($(GO) list ./... | grep -Ev 'keywave/(plan|bench/(page|recorded|sim|trace|transcript|workload)$$)')
 
 exhaustive:          ## every small batch, and every small set of lanes, in every order
 	KEYWAVE_EXHAUSTIVE=1 $(GO) test -vet=off -run 'Exhaustive' -v -timeout 15m -p 1 ./plan ./exec
