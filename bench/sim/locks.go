@@ -275,20 +275,8 @@ func (l *locks) Blocked(i int) (plan.Blocker, bool) {
 		if c.Exclusive() || o.Exclusive() {
 			return plan.Blocker{Kind: plan.ByBarrier, Call: k}, true
 		}
-		mine, held := clash(c, o.Call)
-		return plan.Blocker{Kind: plan.ByClaim, Call: k, Mine: mine, Held: held}, true
+		d := plan.Ordered([]plan.Call{o.Call, c}).Explain()[1]
+		return plan.Blocker{Kind: plan.ByClaim, Call: k, Mine: d.Mine, Held: d.Held}, true
 	}
 	return plan.Blocker{}, false
-}
-
-// clash returns the first two claims that keep two safe calls apart.
-func clash(a, b plan.Call) (mine, held plan.Claim) {
-	for _, x := range a.Claims {
-		for _, y := range b.Claims {
-			if plan.Conflict(plan.Call{Safe: true, Claims: []plan.Claim{x}}, plan.Call{Safe: true, Claims: []plan.Claim{y}}) {
-				return x, y
-			}
-		}
-	}
-	return plan.Claim{}, plan.Claim{}
 }
