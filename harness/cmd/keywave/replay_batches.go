@@ -112,27 +112,24 @@ func (t *replayed) inversion(b *replay.Batch, x replay.Inversion) string {
 
 // meeting is the key over which two calls conflict; empty: one of them is exclusive.
 func meeting(a, b replay.Call) string {
-	for _, x := range a.Claims {
-		for _, y := range b.Claims {
-			if !plan.Conflict(claiming(x), claiming(y)) {
-				continue
-			}
-			if x.Tree && len(y.Key) > len(x.Key) {
-				return y.Key
-			}
-			return x.Key
-		}
+	d := plan.Ordered([]plan.Call{claiming(a), claiming(b)}).Explain()[1]
+	if len(d.Mine.Key) > len(d.Held.Key) { // below a tree
+		return d.Mine.Key
 	}
-	return ""
+	return d.Held.Key
 }
 
-// claiming is a call that claims that and nothing else.
-func claiming(c replay.Claim) plan.Call {
-	access := plan.Read
-	if c.Write {
-		access = plan.Write
+// claiming is a call that claims what c does.
+func claiming(c replay.Call) plan.Call {
+	p := plan.Call{Safe: true}
+	for _, x := range c.Claims {
+		claim := plan.Claim{Key: x.Key, Tree: x.Tree}
+		if !x.Write {
+			claim.Access = plan.Read
+		}
+		p.Claims = append(p.Claims, claim)
 	}
-	return plan.Call{Safe: true, Claims: []plan.Claim{{Key: c.Key, Access: access, Tree: c.Tree}}}
+	return p
 }
 
 // where is where a batch stands. Its session may have other files: sub-agents have their own.
