@@ -29,8 +29,8 @@ race:                ## the tests under the race detector
 	$(GO) test -race -short -vet=off -skip 'Exhaustive|^TestSoak$$|^TestHostile$$|^TestMemoryIsBounded$$|^TestHostileBatches$$' \
 	  $$($(GO) list ./... | grep -vE 'keywave/(plan|bench/(page|recorded|sim|trace|transcript|workload))')
 
-exhaustive:          ## every small batch, and every small set of lanes, in every order
-	KEYWAVE_EXHAUSTIVE=1 $(GO) test -vet=off -run 'Exhaustive' -v -timeout 15m -p 1 ./plan ./exec
+exhaustive:          ## every small batch, and every small set of lanes, in every order; and a million random batches
+	KEYWAVE_EXHAUSTIVE=1 $(GO) test -vet=off -run 'Exhaustive' -v -timeout 15m -p 1 ./plan ./exec ./bench/sim
 
 fuzz:                ## every fuzz target for a short while
 	@set -e; grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u | while read -r pkg; do \

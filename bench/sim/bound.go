@@ -70,9 +70,8 @@ func BoundOf(calls []plan.Call, takes []time.Duration) (Bound, error) {
 func (b Bound) Lower(limit int) time.Duration { return max(b.Critical, share(b.Work, limit)) }
 
 // Apart returns the same bound taken apart at the exclusive calls, each of which nothing overlaps: what they take, and
-// the larger of longest chain and share of the work for each stretch between them. It is never below Lower, and
-// nothing that is true of all schedules is lost: where exclusive calls are a large part of the work, Lower, which
-// divides them by the limit too, cannot be reached by any schedule.
+// the larger of longest chain and share of the work for each stretch between them. It is never below Lower: where
+// exclusive calls are a large part of the work no schedule can reach Lower, which divides them by the limit too.
 func (b Bound) Apart(limit int) time.Duration {
 	var sum time.Duration
 	for _, p := range b.parts {
@@ -82,7 +81,7 @@ func (b Bound) Apart(limit int) time.Duration {
 			sum += max(p.critical, share(p.work, limit))
 		}
 	}
-	return max(sum, b.Lower(limit))
+	return sum
 }
 
 // Stretches returns how many calls there are in each stretch between exclusive calls.

@@ -32,6 +32,10 @@ func TestBound(t *testing.T) {
 		}
 		require.Equal(t, work, b.Work)
 		require.Equal(t, critical, b.Critical)
+		require.Equal(t, critical, b.Lower(0))
+		for n := time.Duration(1); n < 5; n++ {
+			require.Equal(t, max(critical, (work+n-1)/n), b.Lower(int(n)), "an even share, rounded up")
+		}
 		var sum time.Duration
 		for k, j := range b.Chain {
 			sum += takes[j]

@@ -11,8 +11,8 @@ import (
 
 // NewLocks returns the admission of hosts that have a lock for every key, and leave the order to chance: a call may
 // start when it conflicts with no call that runs, whatever waits before it. No two conflicting calls run together, but
-// they may change places, and an exclusive call waits until there is no other one to start. Of those that may start it
-// offers the lowest, which is kinder than real locks are.
+// they may change places, and an exclusive call waits until nothing runs, while others go in front of it. Of those that
+// may start it offers the lowest, which is kinder than real locks are.
 //
 // Calls with the same claims wait together, so a hot key costs no more than others. A batch in which many different
 // calls wait for one tree takes time quadratic in them.
@@ -275,20 +275,8 @@ func (l *locks) Blocked(i int) (plan.Blocker, bool) {
 		if c.Exclusive() || o.Exclusive() {
 			return plan.Blocker{Kind: plan.ByBarrier, Call: k}, true
 		}
-		mine, held := clash(c, o.Call)
-		return plan.Blocker{Kind: plan.ByClaim, Call: k, Mine: mine, Held: held}, true
+		d := plan.Ordered([]plan.Call{o.Call, c}).Explain()[1]
+		return plan.Blocker{Kind: plan.ByClaim, Call: k, Mine: d.Mine, Held: d.Held}, true
 	}
 	return plan.Blocker{}, false
-}
-
-// clash returns the first two claims that keep two safe calls apart.
-func clash(a, b plan.Call) (mine, held plan.Claim) {
-	for _, x := range a.Claims {
-		for _, y := range b.Claims {
-			if plan.Conflict(plan.Call{Safe: true, Claims: []plan.Claim{x}}, plan.Call{Safe: true, Claims: []plan.Claim{y}}) {
-				return x, y
-			}
-		}
-	}
-	return plan.Claim{}, plan.Claim{}
 }

@@ -445,14 +445,15 @@ func (s *source) value() error {
 // space skips white space.
 func (s *source) space() error {
 	for {
-		c, err := s.peek()
+		b, err := s.r.Peek(max(1, s.r.Buffered()))
 		if err != nil {
 			return err
 		}
-		if c != ' ' && c != '\t' && c != '\r' && c != '\n' {
+		n := len(b) - len(bytes.TrimLeft(b, " \t\r\n"))
+		s.skip(n)
+		if n < len(b) {
 			return nil
 		}
-		s.skip(1)
 	}
 }
 

@@ -114,7 +114,7 @@ func (d *data) agents() string {
 	}
 	return para("What coding agents asked for in %s recorded turns with two or more calls, simulated with the times that were recorded:",
 		grouped(f.All.Batches)) + numbers(rows...) + strings.TrimSuffix(para("² the longest chain of conflicts: nothing that keeps the order is "+
-		"faster. %.0f %% of these turns only read. [bench/RESULTS.md](bench/RESULTS.md) has them by agent and by limit, synthetic "+
+		"faster. %.0f %% of these turns have neither a write nor an exclusive call. [bench/RESULTS.md](bench/RESULTS.md) has them by agent and by limit, synthetic "+
 		"workloads, and all that was measured, with its noise. `make bench` measures it again.", 100*float64(f.All.Batches-f.Mixed.Batches)/float64(max(1, f.All.Batches))), "\n")
 }
 

@@ -101,7 +101,7 @@ func (t *replayed) inversion(b *replay.Batch, x replay.Inversion) string {
 	if x.Overlap {
 		how = "beside"
 	}
-	s := fmt.Sprintf("%s %s %s %s %s", strconv.Itoa(x.Later+1), clean(later.Tool), how, strconv.Itoa(x.Earlier+1), clean(earlier.Tool))
+	s := fmt.Sprintf("%d %s %s %d %s", x.Later+1, clean(later.Tool), how, x.Earlier+1, clean(earlier.Tool))
 	if t.names {
 		if key := meeting(earlier, later); key != "" {
 			s += ", of " + clean(key)
@@ -112,36 +112,29 @@ func (t *replayed) inversion(b *replay.Batch, x replay.Inversion) string {
 
 // meeting is the key over which two calls conflict; empty: one of them is exclusive.
 func meeting(a, b replay.Call) string {
-	for _, x := range a.Claims {
-		for _, y := range b.Claims {
-			if !plan.Conflict(claiming(x), claiming(y)) {
-				continue
-			}
-			if x.Tree && len(y.Key) > len(x.Key) {
-				return y.Key
-			}
-			return x.Key
+	d := plan.Ordered([]plan.Call{claiming(a), claiming(b)}).Explain()[1]
+	if len(d.Mine.Key) > len(d.Held.Key) { // below a tree
+		return d.Mine.Key
+	}
+	return d.Held.Key
+}
+
+// claiming is a call that claims what c does.
+func claiming(c replay.Call) plan.Call {
+	p := plan.Call{Safe: true}
+	for _, x := range c.Claims {
+		claim := plan.Claim{Key: x.Key, Tree: x.Tree}
+		if !x.Write {
+			claim.Access = plan.Read
 		}
+		p.Claims = append(p.Claims, claim)
 	}
-	return ""
+	return p
 }
 
-// claiming is a call that claims that and nothing else.
-func claiming(c replay.Claim) plan.Call {
-	access := plan.Read
-	if c.Write {
-		access = plan.Write
-	}
-	return plan.Call{Safe: true, Claims: []plan.Claim{{Key: c.Key, Access: access, Tree: c.Tree}}}
-}
-
-// where is where a batch stands.
+// where is where a batch stands. Its session may have other files: sub-agents have their own.
 func (t *replayed) where(b *replay.Batch) string {
-	name := fmt.Sprintf("session %d", b.Session)
-	if i := slices.IndexFunc(t.Sessions, func(s replay.Session) bool { return s.ID == b.Session }); i >= 0 && t.Sessions[i].File != "" {
-		name = clean(t.Sessions[i].File)
-	}
-	return clipLeft(name+":"+strconv.Itoa(b.Line), t.width/3)
+	return clipLeft(clean(b.File)+":"+strconv.Itoa(b.Line), t.width/3)
 }
 
 // schedule is the timeline of a batch under a policy; the zero one if there is none.

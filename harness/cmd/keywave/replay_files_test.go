@@ -55,6 +55,16 @@ func TestReplayFiles(t *testing.T) {
 	assert.Equal(t, 2, r.Total.Batches)
 }
 
+// A batch is in the file of its own, also if its session began in another one: sub-agents have files of their own.
+func TestReplayOfASessionInTwoFiles(t *testing.T) {
+	dir := workDir(t, map[string]string{"a.jsonl": use("m", "x", "Read", "{}", 0), "b.jsonl": answer(1)})
+	t.Chdir(dir)
+	code, out, errOut := keywave(t, "", "replay", ".")
+	require.Equal(t, exitDone, code, errOut)
+	assert.Regexp(t, `(?m)^b\.jsonl:1 `, out)
+	assert.NotContains(t, out, "a.jsonl:1 ")
+}
+
 // A file that cannot be read is told, and the others are read. If it is the only one, nothing can be.
 func TestReplayOfFilesThatCannotBeRead(t *testing.T) {
 	for _, all := range []bool{false, true} {

@@ -164,8 +164,12 @@ func mixed(r replay.Report) int { return r.Mixed.Calls }
 
 // A line of 100 MB is read over by the way.
 func TestReplayOfALongLine(t *testing.T) {
+	size := int64(100 << 20)
+	if testing.Short() {
+		size = 8 << 20
+	}
 	head, tail := `{"type":"user","sessionId":"s","uuid":"long","message":{"role":"user","content":"`, `"}}`+"\n"
-	in := io.MultiReader(strings.NewReader(answer(0)+head), io.LimitReader(repeat('x'), 100<<20), strings.NewReader(tail+answer(1)))
+	in := io.MultiReader(strings.NewReader(answer(0)+head), io.LimitReader(repeat('x'), size), strings.NewReader(tail+answer(1)))
 	v := invocation{stdin: in}
 	require.Equal(t, exitDone, v.run(t, "replay", "-", "--format", "json"), v.errOut.String())
 	var r replay.Report

@@ -70,7 +70,7 @@ func aReport() *replay.Report {
 		},
 		Batches: []replay.Batch{
 			{
-				Session: 2, Line: 12345, Timed: true, Saved: true, Calls: []replay.Call{edit, read("src/b.go"), edit, read("src/c.go"), read("src/c.go"), bash},
+				Session: 2, File: "projects/-home-somebody-with-a-long-name/subagents/agent-1.jsonl", Line: 12345, Timed: true, Saved: true, Calls: []replay.Call{edit, read("src/b.go"), edit, read("src/c.go"), read("src/c.go"), bash},
 				Runs: []replay.Schedule{
 					{Policy: "rolling", Time: 2900},
 					{Policy: "keyed", Time: 2300},
@@ -79,11 +79,11 @@ func aReport() *replay.Report {
 				},
 			},
 			{
-				Session: 3, Line: 1, Saved: true, Calls: []replay.Call{edit, read("x"), read("x")},
+				Session: 3, File: "gemini.json", Line: 1, Saved: true, Calls: []replay.Call{edit, read("x"), read("x")},
 				Runs: []replay.Schedule{{Policy: "rolling", Time: 2}, {Policy: "keyed", Time: 1}},
 			},
 			{
-				Session: 9, Line: 7, Timed: true, Calls: []replay.Call{read("x"), bash},
+				Session: 9, File: "projects/small.jsonl", Line: 7, Timed: true, Calls: []replay.Call{read("x"), bash},
 				Runs: []replay.Schedule{{Policy: "at-once", Inversions: []replay.Inversion{inversion(0, 1, true)}}},
 			},
 		},
@@ -146,6 +146,7 @@ func TestReplayTextOfHostileNames(t *testing.T) {
 		r.Waits[i] = replay.Wait{Tool: evil, For: evil, Why: evil, Calls: 1}
 	}
 	for i := range r.Batches {
+		r.Batches[i].File = evil
 		for k := range r.Batches[i].Calls {
 			r.Batches[i].Calls[k].Tool, r.Batches[i].Calls[k].Claims = evil, []replay.Claim{{Key: evil, Write: true}}
 		}
