@@ -92,6 +92,10 @@ func derive(b trace.Batch) (Sums, error) {
 			return Sums{}, err
 		}
 		s.Policies = append(s.Policies, o)
+		if o, err = outcome(p, strict(b), takes, s.Timed > 0); err != nil {
+			return Sums{}, err
+		}
+		s.Strict = append(s.Strict, o)
 		if p.Name == "waves" || p.Name == "keyed" {
 			o, err := outcome(p, loose(b), takes, s.Timed > 0)
 			if err != nil {
@@ -146,6 +150,17 @@ func loose(b trace.Batch) []plan.Call {
 	return calls
 }
 
+// strict is the batch as it would be if every command of a shell ran alone.
+func strict(b trace.Batch) []plan.Call {
+	calls := b.Plan()
+	for i, c := range b.Calls {
+		if c.Guess {
+			calls[i] = plan.Call{}
+		}
+	}
+	return calls
+}
+
 // uncovered is the batch as it would be if a written directory covered nothing below it.
 func uncovered(b trace.Batch) []plan.Call {
 	calls := b.Plan()
@@ -168,10 +183,15 @@ func sums() Sums {
 		}
 		s.Policies = append(s.Policies, o)
 	}
-	for _, p := range []string{"waves", "keyed"} {
-		o := s.Of(p)
+	clone := func(o Outcome) Outcome {
 		o.Limited, o.LimitedPairs = slices.Clone(o.Limited), slices.Clone(o.LimitedPairs)
-		s.Loose = append(s.Loose, o)
+		return o
+	}
+	for _, o := range s.Policies {
+		s.Strict = append(s.Strict, clone(o))
+	}
+	for _, p := range []string{"waves", "keyed"} {
+		s.Loose = append(s.Loose, clone(s.Of(p)))
 	}
 	return s
 }
@@ -190,6 +210,9 @@ func (s *Sums) add(r Sums) {
 	}
 	for i, o := range r.Loose {
 		s.Loose[i].add(o)
+	}
+	for i, o := range r.Strict {
+		s.Strict[i].add(o)
 	}
 }
 

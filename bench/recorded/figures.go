@@ -42,7 +42,13 @@ type Sums struct {
 	// Loose is the outcome of ordered waves and of the keyed pool if commands that run tests, a linter or a build were
 	// declared as reads of the working directory, and were not exclusive.
 	Loose []Outcome `json:"loose"`
+	// Strict is the outcome of every policy if all commands of shells ran alone. Whoever recorded the batches judged commands
+	// one by one, as [trace.Call].Guess says, and most only read; who does not look into commands has these figures.
+	Strict []Outcome `json:"strict"`
 }
+
+// StrictOf returns the outcome of a policy among Strict. It is zero if there is none of that name.
+func (s Sums) StrictOf(policy string) Outcome { return of(s.Strict, policy) }
 
 // An Outcome is what became of batches under a policy.
 type Outcome struct {
@@ -61,8 +67,10 @@ type Outcome struct {
 }
 
 // Of returns the outcome of a policy. It is zero if there is none of that name.
-func (s Sums) Of(policy string) Outcome {
-	for _, o := range s.Policies {
+func (s Sums) Of(policy string) Outcome { return of(s.Policies, policy) }
+
+func of(outcomes []Outcome, policy string) Outcome {
+	for _, o := range outcomes {
 		if o.Policy == policy {
 			return o
 		}

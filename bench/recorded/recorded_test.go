@@ -25,7 +25,9 @@ type known struct {
 	steps                                    map[string]int
 	loose                                    int // steps of waves, with tests, linters and builds as reads of the tree
 	shares, mixedShares                      map[string]string
-	looseShares                              [2]string // of waves, of all and of the mixed ones
+	looseShares                              [2]string         // of waves, of all and of the mixed ones
+	strict                                   map[string]int    // steps, if every command of a shell runs alone
+	strictShares                             map[string]string // the same of time, all batches
 	inversions                               map[string]int
 	keyed                                    map[string]int // of them, such as are of no exclusive call
 	inverted                                 int            // batches that first-fit inverts
@@ -53,13 +55,18 @@ var here = known{
 		"rolling": "0.96", "waves": "0.92", "keyed": "0.92", "first-fit": "0.87", "at-once": "0.68",
 	},
 	looseShares: [2]string{"0.78", "0.86"},
-	inversions:  map[string]int{"first-fit": 107, "locks": 107, "at-once": 423},
-	keyed:       map[string]int{"first-fit": 1, "locks": 1, "at-once": 70},
-	inverted:    70,
-	wavesSlower: []string{"cp0003/17"},
-	anomalies:   map[int][]string{4: {"cc0340/1"}},
-	covered:     covered,
-	formats:     map[string]int{"claude-code": 143, "codex-rollout": 125, "copilot-cli": 5, "opencode": 63, "pi-session": 2},
+	strict: map[string]int{
+		"serial": 1111, "windows": 854, "read-runs": 854, "rolling": 854, "waves": 801, "keyed": 801,
+		"first-fit": 795, "locks": 795, "at-once": 338,
+	},
+	strictShares: map[string]string{"rolling": "0.96", "keyed": "0.95", "at-once": "0.64"},
+	inversions:   map[string]int{"first-fit": 107, "locks": 107, "at-once": 423},
+	keyed:        map[string]int{"first-fit": 1, "locks": 1, "at-once": 70},
+	inverted:     70,
+	wavesSlower:  []string{"cp0003/17"},
+	anomalies:    map[int][]string{4: {"cc0340/1"}},
+	covered:      covered,
+	formats:      map[string]int{"claude-code": 143, "codex-rollout": 125, "copilot-cli": 5, "opencode": 63, "pi-session": 2},
 }
 
 // Whole is what all that was recorded comes to. Whoever recorded it got the same from a program of their own, but for
@@ -79,12 +86,17 @@ var whole = known{
 		"rolling": "0.97", "waves": "0.94", "keyed": "0.94", "first-fit": "0.94", "at-once": "0.69",
 	},
 	looseShares: [2]string{"0.76", "0.88"},
-	inversions:  map[string]int{"first-fit": 107, "locks": 107, "at-once": 5537},
-	keyed:       map[string]int{"first-fit": 1, "locks": 1, "at-once": 2300},
-	inverted:    70,
-	wavesSlower: []string{"cp0003/17"},
-	anomalies:   map[int][]string{4: {"cc0340/1"}},
-	covered:     covered,
+	strict: map[string]int{
+		"serial": 28419, "windows": 19087, "read-runs": 19087, "rolling": 19087, "waves": 18329, "keyed": 18329,
+		"first-fit": 18306, "locks": 18306, "at-once": 9375,
+	},
+	strictShares: map[string]string{"rolling": "0.92", "keyed": "0.91", "at-once": "0.66"},
+	inversions:   map[string]int{"first-fit": 107, "locks": 107, "at-once": 5537},
+	keyed:        map[string]int{"first-fit": 1, "locks": 1, "at-once": 2300},
+	inverted:     70,
+	wavesSlower:  []string{"cp0003/17"},
+	anomalies:    map[int][]string{4: {"cc0340/1"}},
+	covered:      covered,
 	formats: map[string]int{
 		"claude-code": 4501, "codex-rollout": 2357, "copilot-cli": 87, "gemini-cli": 7, "opencode": 2403, "pi-session": 20,
 	},
@@ -118,11 +130,16 @@ func holds(t *testing.T, path string, want known) {
 		looseShares: [2]string{
 			share(f.All.Loose[0].Time, f.All.Of("serial").Time), share(f.Mixed.Loose[0].Time, f.Mixed.Of("serial").Time),
 		},
+		strict: map[string]int{}, strictShares: map[string]string{},
 		inversions: map[string]int{}, keyed: map[string]int{}, inverted: len(f.Inverted),
 		wavesSlower: names(f.WavesSlower), anomalies: map[int][]string{}, formats: map[string]int{},
 	}
 	for _, o := range f.All.Policies {
 		got.steps[o.Policy] = o.Steps
+		got.strict[o.Policy] = f.All.StrictOf(o.Policy).Steps
+		if want.strictShares[o.Policy] != "" {
+			got.strictShares[o.Policy] = share(f.All.StrictOf(o.Policy).Time, f.All.StrictOf("serial").Time)
+		}
 		if o.Pairs > 0 {
 			got.inversions[o.Policy] = o.Pairs
 			got.keyed[o.Policy] = o.Keyed

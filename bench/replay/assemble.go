@@ -36,7 +36,7 @@ func (s *sums) report(ctx context.Context, sources []Source, o Options) (*Report
 		r.Problems = append(r.Problems, p.Problem)
 	}
 	if s.unlisted > 0 {
-		r.Problems = append(r.Problems, Problem{Text: "more problems than are listed", Count: s.unlisted})
+		r.Problems = append(r.Problems, Problem{Kind: "more", Text: "more problems than are listed", Count: s.unlisted})
 	}
 	return r, s.reportBatches(ctx, r, ids, sources, o)
 }

@@ -245,5 +245,5 @@ func TestManyProblems(t *testing.T) {
 		sum += p.Count
 	}
 	last := r.Problems[1000]
-	assert.Equal(t, replay.Problem{Text: "more problems than are listed", Count: 100*50 - sum}, last)
+	assert.Equal(t, replay.Problem{Kind: "more", Text: "more problems than are listed", Count: 100*50 - sum}, last)
 }

@@ -154,17 +154,17 @@ func (r *reading) fails(what string, err error) {
 	if len(text) > most {
 		text = text[:most] + "…"
 	}
-	r.problems = append(r.problems, Problem{Text: text, Count: 1})
+	r.problems = append(r.problems, Problem{Kind: "not read", Text: text, Count: 1})
 }
 
 // note adds the problems of the source.
 func (r *reading) note(c *collector, seen *transcript.Report) {
 	for _, p := range seen.Problems {
-		r.problems = append(r.problems, Problem{Text: shownProblem(p), Count: p.Count})
+		r.problems = append(r.problems, Problem{Kind: p.Kind.String(), Text: shownProblem(p), Count: p.Count})
 	}
 	count := func(n int, text string, args ...any) {
 		if n > 0 {
-			r.problems = append(r.problems, Problem{Text: fmt.Sprintf(text, args...), Count: n})
+			r.problems = append(r.problems, Problem{Kind: "left out", Text: fmt.Sprintf(text, args...), Count: n})
 		}
 	}
 	count(c.many, "batch too large to be simulated (more than %d calls, %d claims or %d bytes of keys), left out",

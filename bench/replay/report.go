@@ -177,6 +177,7 @@ type Inversion struct {
 // A Problem is something about a source.
 type Problem struct {
 	File  string `json:"file"`
+	Kind  string `json:"kind"` // those of one kind are the same in different files: "torn end", "not read", ...
 	Text  string `json:"text"` // what it is, how often and in which lines
 	Count int    `json:"count"`
 }

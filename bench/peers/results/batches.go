@@ -30,7 +30,9 @@ func (d *data) sets() []set {
 func (d *data) recordedBatches() string {
 	s := "## Recorded batches\n\n" + para("Turns of coding agents with two or more tool calls. `bench/testdata` says where they come from, and package "+
 		"`bench/trace` what their durations are worth: times say what order of magnitude a policy saves. Each batch is simulated by itself, "+
-		"from when the model has asked for it. *Mixed* batches have a write or an exclusive call.")
+		"from when the model has asked for it. *Mixed* batches have a write or an exclusive call. What commands of shells touch was judged one "+
+		"by one by whoever recorded them, and most of these only read; the rows with every command of a shell alone are what a host gets "+
+		"that does not look into commands, as `keywave replay` does not.")
 	for _, set := range d.sets() {
 		s += "### " + strings.ToUpper(set.name[:1]) + set.name[1:] + "\n\n"
 		if d.whole != nil && set.figures == d.whole.Figures {
@@ -60,6 +62,9 @@ func (t set) policies() string {
 	}
 	for i, o := range f.All.Loose {
 		row(o.Policy+", tests, linters and builds as reads of the tree", o, f.Mixed.Loose[i])
+	}
+	for _, p := range []string{"rolling", "waves", "keyed", "first-fit"} {
+		row(p+", every command of a shell alone", f.All.StrictOf(p), f.Mixed.StrictOf(p))
 	}
 	rows = append(rows, []string{"bound: the longest chain", "", share(f.All.Free, all), share(f.Mixed.Free, mixed), "", ""})
 	return para("%s batches with %s calls; %s are mixed. Times are of the %s of which the time of every call is known, %s of them mixed. Without a "+

@@ -93,7 +93,8 @@ func (d *data) agents() string {
 	f := set.figures
 	rows := [][]string{
 		{"", "serial", "rolling pool", "first-fit", "ordered waves", "keyed", "bound²", "all at once"},
-		{"time, all"}, {"time, those with a write or an exclusive call"}, {"conflicting calls out of order"},
+		{"time, all"}, {"time, those with a write or an exclusive call"}, {"time, all, every command of a shell alone³"},
+		{"conflicting calls out of order"}, {"of these over a key that both claim"},
 	}
 	for i, sums := range []recorded.Sums{f.All, f.Mixed} {
 		serial := sums.Of("serial").Time
@@ -106,16 +107,22 @@ func (d *data) agents() string {
 		}
 	}
 	for _, p := range []string{"serial", "rolling", "first-fit", "waves", "keyed", "", "at-once"} {
-		cell := "–"
-		if p != "" {
-			cell = grouped(f.All.Of(p).Pairs)
+		if p == "" {
+			for i := range rows[3:] {
+				rows[3+i] = append(rows[3+i], "–")
+			}
+			continue
 		}
-		rows[3] = append(rows[3], cell)
+		rows[3] = append(rows[3], share(f.All.StrictOf(p).Time, f.All.StrictOf("serial").Time))
+		rows[4] = append(rows[4], grouped(f.All.Of(p).Pairs))
+		rows[5] = append(rows[5], grouped(f.All.Of(p).Keyed))
 	}
 	return para("What coding agents asked for in %s recorded turns with two or more calls, simulated with the times that were recorded:",
 		grouped(f.All.Batches)) + numbers(rows...) + strings.TrimSuffix(para("² the longest chain of conflicts: nothing that keeps the order is "+
-		"faster. %.0f %% of these turns have neither a write nor an exclusive call. [bench/RESULTS.md](bench/RESULTS.md) has them by agent and by limit, synthetic "+
-		"workloads, and all that was measured, with its noise. `make bench` measures it again.", 100*float64(f.All.Batches-f.Mixed.Batches)/float64(max(1, f.All.Batches))), "\n")
+		"faster. %.0f %% of these turns have neither a write nor an exclusive call. ³ Whoever recorded them judged commands one by one, and found "+
+		"most only to read; a host that does not look into them gets this, as does `keywave replay`. The turns are not published, but for a "+
+		"part of them in [bench/testdata](bench/testdata). [bench/RESULTS.md](bench/RESULTS.md) has all that was measured, with its noise and how to "+
+		"repeat it: by agent, by limit, and synthetic workloads. `make bench` measures it again.", 100*float64(f.All.Batches-f.Mixed.Batches)/float64(max(1, f.All.Batches))), "\n")
 }
 
 // round is a number as the README has it: one digit behind the point below 10, and two that matter above.

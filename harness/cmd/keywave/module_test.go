@@ -168,7 +168,7 @@ func TestReadmeShowsAReplay(t *testing.T) {
 		require.GreaterOrEqual(t, at, 0, "it does not print this, or not in this order:\n%s", part)
 		rest = rest[at+len(part):]
 	}
-	assert.True(t, strings.HasPrefix(string(text), "338 batches ") && strings.Contains(section, "the 338 batches "))
+	assert.True(t, strings.HasPrefix(string(text), "338 batches ") && strings.Contains(section, "the 338 recorded batches "))
 }
 
 // What each package may bring along besides the standard library: who does not run programs gets no engine.

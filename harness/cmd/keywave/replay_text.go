@@ -10,6 +10,7 @@ import (
 
 	"github.com/keywave-go/keywave/bench/replay"
 	"github.com/keywave-go/keywave/bench/trace"
+	"github.com/keywave-go/keywave/bench/transcript"
 )
 
 // How many rows each part of the text has at most. The other forms have all.
@@ -128,6 +129,15 @@ func (t *replayed) summary() {
 		t.say(t.p.bold, "One by one they take %s, as the rolling pool %s, keyed %s, %s: keyed saves %s against one by one, and %s against the rolling pool.",
 			span(serial.Time), span(rolling.Time), span(keyed.Time), slots, share(serial.Time-keyed.Time, serial.Time), share(rolling.Time-keyed.Time, rolling.Time))
 	}
+	bounds := 0
+	for _, of := range t.Formats {
+		if of.Clock == transcript.UpperBound.String() {
+			bounds += of.Timed
+		}
+	}
+	if bounds > 0 {
+		t.say(plain, "Of %s the times are upper bounds, which may hold waiting: there it may save less.", several(bounds, "batch"))
+	}
 	if m := t.Mixed; m.Timed > 0 && m.Batches < f.Batches {
 		t.say(plain, "In the %s of these with a write or an exclusive call it saves %s and %s.", grouped(m.Timed),
 			share(under(m, "serial").Time-under(m, "keyed").Time, under(m, "serial").Time),
@@ -136,7 +146,15 @@ func (t *replayed) summary() {
 	if x := under(f, "first-fit").Inverted; x.Pairs == 0 {
 		t.say(plain, "First-fit waves would have kept the order of all calls in conflict.")
 	} else {
-		t.say(t.p.warm, "First-fit waves would have run %s in conflict out of order, in %s.", several(x.Pairs, "pair of calls"), several(x.Batches, "batch"))
+		over := ""
+		switch {
+		case x.Keyed == 0:
+			over = ": all around a call of which is not known what it touches"
+		case x.Keyed < x.Pairs:
+			over = fmt.Sprintf(": %s over a key, the others around a call of which is not known what it touches", grouped(x.Keyed))
+		}
+		t.say(t.p.warm, "First-fit waves would have run %s in conflict out of order, in %s%s.",
+			several(x.Pairs, "pair of calls"), several(x.Batches, "batch"), over)
 	}
 	if f.Slower > 0 {
 		t.say(plain, "In %s keyed takes longer than the rolling pool, by %s in all: with a limit, a call that may start earlier can take the place of one that is longer.",
@@ -183,7 +201,7 @@ func (t *replayed) policies() {
 			row[2], row[3], row[4] = span(o.Time), change(o.Time, serial.Time), change(o.Time, rolling.Time)
 		}
 		if x := o.Inverted; x.Pairs > 0 {
-			row[5] = fmt.Sprintf("%s in %s", grouped(x.Pairs), several(x.Batches, "batch"))
+			row[5] = fmt.Sprintf("%s in %s, %s over a key", grouped(x.Pairs), several(x.Batches, "batch"), grouped(x.Keyed))
 		} else if o.Ordered {
 			row[5] = "none, by promise"
 		} else {
@@ -319,6 +337,9 @@ func (t *replayed) tools() {
 	t.more(len(worth)-len(rows), "more tool")
 	t.say(t.p.faint, "As reads of everything they would run beside other reads, and not beside writes; as free they would be taken to touch nothing, "+
 		"the most that any declaration can bring. Each is what keyed would take less, in time and (in steps). Declare what is true, with --rules.")
+	if slices.ContainsFunc(worth, func(x replay.Tool) bool { return strings.HasPrefix(x.Format, string(transcript.Recorded)) }) {
+		t.say(t.p.faint, "Rules do not change recorded batches, which say themselves what their calls touch.")
+	}
 }
 
 // saving is what a declaration brings.
@@ -330,21 +351,43 @@ func (t *replayed) saving(s replay.Saving) string {
 	return span(s.Time) + " " + steps
 }
 
-// problems are what could not be used.
+// problems are what could not be used. Of a kind that came up often the first ones stand for the others, so that none
+// hides another one.
 func (t *replayed) problems() {
 	if len(t.Problems) == 0 {
 		return
 	}
-	const most = 20
 	t.title("Not used, or to be known: %s", several(len(t.Problems), "thing"))
-	for _, x := range t.Problems[:min(most, len(t.Problems))] {
-		if x.File != "" {
-			t.say(plain, "%s: %s", clean(x.File), clean(x.Text))
-		} else {
-			t.say(plain, "%s", clean(x.Text))
+	const most = 3
+	var kinds []string
+	of := map[string][]replay.Problem{}
+	for _, x := range t.Problems {
+		if of[x.Kind] == nil {
+			kinds = append(kinds, x.Kind)
+		}
+		of[x.Kind] = append(of[x.Kind], x)
+	}
+	for _, kind := range kinds {
+		all := of[kind]
+		shown := len(all)
+		if shown > most {
+			shown = most - 1
+		}
+		for _, x := range all[:shown] {
+			if x.File != "" {
+				t.say(plain, "%s: %s", clean(x.File), clean(x.Text))
+			} else {
+				t.say(plain, "%s", clean(x.Text))
+			}
+		}
+		if rest := all[shown:]; len(rest) > 0 {
+			files, times := map[string]bool{}, 0
+			for _, x := range rest {
+				files[x.File], times = true, times+x.Count
+			}
+			t.say(plain, "… and %s ×%s in %s", clean(kind), grouped(times), several(len(files), "more file"))
 		}
 	}
-	t.more(len(t.Problems)-most, "more thing")
 }
 
 // fileName is the name of a file.
@@ -404,7 +447,7 @@ func change(now, before trace.Millis) string {
 		return ""
 	}
 	s := percent(now-before, before)
-	if s[0] != '0' && now > before {
+	if s != "0.0%" && now > before {
 		s = "+" + s
 	}
 	return s
