@@ -27,7 +27,7 @@ vet:
 # Plan and what measures in bench have no goroutines, and the rest that is left out is long and runs one thing after
 # another: make test has it.
 race:                ## the tests under the race detector
-	$(GO) test -race -short -vet=off -skip 'Exhaustive|^TestSoak$$|^TestHostile$$|^TestMemoryIsBounded$$' \
+	$(GO) test -race -short -vet=off -skip 'Exhaustive|^TestSoak$$|^TestHostile(Batches)?$$|^TestMemoryIsBounded$$' \
 	  $$($(GO) list ./... | grep -Ev 'keywave/(plan|bench/(page|recorded|sim|trace|transcript|workload)$$)')
 
 exhaustive:          ## every small batch, and every small set of lanes, in every order; and a million random batches
