@@ -99,6 +99,13 @@ func TestOptions(t *testing.T) {
 	_, err := replay.Run(context.Background(), []replay.Source{{Name: "x"}}, replay.Options{})
 	require.ErrorIs(t, err, replay.ErrOptions)
 	require.ErrorContains(t, err, `source 1, "x"`)
+
+	c := &claude{session: "s"}
+	for i := range 1_001 {
+		c.batch(100*i, fmt.Sprint("t", i), "Edit "+path("/w/a")+" 10", "Edit "+path("/w/b")+" 20", "Bash {} 30")
+	}
+	assert.Len(t, run(t, replay.Options{Largest: 9_000}, c.source("log")).Batches, 1_000)
+	assert.Len(t, run(t, replay.Options{Inverted: 9_000}, c.source("log")).Batches, 1_000)
 }
 
 // TestSourceFails: one that cannot be opened, one that is nothing, and one that fails midway are told, and what was read
