@@ -99,6 +99,13 @@ func TestOptions(t *testing.T) {
 	_, err := replay.Run(context.Background(), []replay.Source{{Name: "x"}}, replay.Options{})
 	require.ErrorIs(t, err, replay.ErrOptions)
 	require.ErrorContains(t, err, `source 1, "x"`)
+
+	c := &claude{session: "s"}
+	for i := range 1_001 {
+		c.batch(100*i, fmt.Sprint("t", i), "Edit "+path("/w/a")+" 10", "Edit "+path("/w/b")+" 20", "Bash {} 30")
+	}
+	assert.Len(t, run(t, replay.Options{Largest: 9_000}, c.source("log")).Batches, 1_000)
+	assert.Len(t, run(t, replay.Options{Inverted: 9_000}, c.source("log")).Batches, 1_000)
 }
 
 // TestSourceFails: one that cannot be opened, one that is nothing, and one that fails midway are told, and what was read
@@ -158,18 +165,20 @@ func (c closing) Close() error {
 }
 
 // TestSessionInTwoFiles: parts of one session are one, with the name of the first file; sessions without an id are not
-// joined.
+// joined, nor those of two formats in one file.
 func TestSessionInTwoFiles(t *testing.T) {
 	second := &claude{session: "s"}
 	second.batch(100, "m2", "Read "+path("/w/a")+" 30", "Edit "+path("/w/b")+" 20")
 	list := `[{"role":"assistant","tool_calls":[{"id":"1","function":{"name":"x"}},{"id":"2","function":{"name":"x"}}]}]`
-	r := run(t, replay.Options{Largest: 9}, good("s").source("1"), good("t").source("2"), second.source("3"), text("4", list), text("5", list))
+	other := `[{"role":"assistant","content":[{"type":"tool_use","id":"1","name":"x"},{"type":"tool_use","id":"2","name":"x"}]}]`
+	r := run(t, replay.Options{Largest: 9}, good("s").source("1"), good("t").source("2"), second.source("3"), text("4", list),
+		text("5", list+"\n"+other))
 	var got []string
 	for _, s := range r.Sessions {
 		got = append(got, fmt.Sprint(s.ID, s.File, s.Format, s.Batches))
 	}
-	assert.Equal(t, []string{"11claude-code2", "22claude-code1", "34openai1", "45openai1"}, got)
-	assert.Equal(t, []int{2, 2}, []int{r.Formats[0].Sessions, r.Formats[1].Sessions})
+	assert.Equal(t, []string{"11claude-code2", "22claude-code1", "34openai1", "45openai1", "55anthropic1"}, got)
+	assert.Equal(t, []int{2, 2, 1}, []int{r.Formats[0].Sessions, r.Formats[1].Sessions, r.Formats[2].Sessions})
 	require.Len(t, r.Batches, 1)
 	assert.Equal(t, 1, r.Batches[0].Session)
 	assert.Equal(t, "3", r.Batches[0].File)

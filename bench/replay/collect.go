@@ -285,7 +285,7 @@ func (c *collector) waited(t *trial, r *ruling) {
 	for i := range r.kept {
 		var seen []waitKey
 		for _, w := range r.kept[i].Waits {
-			if w.For == exec.WaitCommit || w.For == exec.WaitLane {
+			if w.For == exec.WaitCommit {
 				continue
 			}
 			k := waitKey{tool: t.tools[i], why: w.For.String()}

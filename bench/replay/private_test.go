@@ -117,8 +117,8 @@ func TestNames(t *testing.T) {
 	assert.Equal(t, []string{"d1/f2", "d1/f2", "f3"}, keys(false))
 }
 
-// TestKeysOfOtherSystems: the working directory is found in paths of Windows, and where letter case does not count; keys
-// of recorded batches keep their kind.
+// TestKeysOfOtherSystems: the working directory is found in paths of Windows, where letter case does not count, and where
+// it is not known; keys of recorded batches keep their kind.
 func TestKeysOfOtherSystems(t *testing.T) {
 	keys := func(log string) (out []string) {
 		r := run(t, replay.Options{Inverted: 9}, text("log", log))
@@ -135,6 +135,9 @@ func TestKeysOfOtherSystems(t *testing.T) {
 	c = &claude{session: "s"}
 	c.batch(0, "m1", "Edit "+path("/Users/Me/App/a.go")+" 10", "Edit "+path("A.go")+" 20")
 	assert.Equal(t, []string{"f1", "f1"}, keys(strings.ReplaceAll(c.b.String(), `"/w"`, `"/Users/Me/App/"`)))
+	c = &claude{session: "s"}
+	c.batch(0, "m1", "Edit "+path("a.go")+" 10", "Edit "+path("./a.go")+" 20")
+	assert.Equal(t, []string{"f1", "f1"}, keys(strings.ReplaceAll(c.b.String(), `"cwd":"/w",`, "")), "one that is not known")
 	assert.Equal(t, []string{"./", "d1/f2", "ext/f3", "@git", "@net/n4", "@n5", "@n5"}, keys(
 		`{"trace":"t","batch":1,"fmt":"x","calls":[{"i":0,"tool":"a","access":"write","err":false,"keys":[{"k":"./","m":"w"},{"k":"d9/f9","m":"w"},`+
 			`{"k":"ext/f1","m":"r"},{"k":"@git","m":"w"},{"k":"@net:h1","m":"w"},{"k":"@secret:h1","m":"r"}]},`+

@@ -56,19 +56,22 @@ func TestWindowsEndAtASkippedBarrier(t *testing.T) {
 	}
 }
 
-// TestLocksOffersTheLowest holds the offers of locks, which come from classes of calls, to looking at all calls.
+// TestLocksOffersTheLowest holds the offers of locks, which come from classes of calls, to looking at all calls. Some
+// become another call when they start.
 func TestLocksOffersTheLowest(t *testing.T) {
+	alphabet := plantest.Alphabet()
 	offers := func(t require.TestingT, calls []plan.Call, r *rand.Rand) {
 		l := sim.NewLocks()
 		for _, c := range calls {
 			l.Submit(c)
 		}
-		started := make([]bool, len(calls))
+		order := make([]int, len(calls)) // of the starts, from 1
+		starts := 0
 		var running []int
-		for range 3 * len(calls) {
+		for range 4 * len(calls) {
 			want := -1
 			for i := range calls {
-				if !started[i] && !conflictsWithAny(calls, i, running) {
+				if order[i] == 0 && !conflictsWithAny(calls, i, running) {
 					want = i
 					break
 				}
@@ -78,19 +81,34 @@ func TestLocksOffersTheLowest(t *testing.T) {
 			switch {
 			case ok && (len(running) == 0 || r.IntN(2) == 0):
 				require.Equal(t, want, i)
-				require.True(t, l.Start(i, calls[i]))
-				started[i], running = true, append(running, i)
+				if r.IntN(3) == 0 {
+					calls[i] = alphabet[r.IntN(len(alphabet))]
+				}
+				free := !conflictsWithAny(calls, i, running)
+				require.Equal(t, free, l.Start(i, calls[i]))
+				if free {
+					starts++
+					order[i], running = starts, append(running, i)
+				}
 			case len(running) > 0:
 				k := r.IntN(len(running))
 				l.Settle(running[k])
 				running = append(running[:k], running[k+1:]...)
 			}
 		}
+		for i := range calls {
+			var before []int
+			for k := i + 1; k < len(calls); k++ {
+				if order[k] > 0 && (order[i] == 0 || order[k] < order[i]) && plantest.Conflict(calls[i], calls[k]) {
+					before = append(before, k)
+				}
+			}
+			require.Equal(t, before, l.Reordered(i))
+		}
 	}
-	alphabet := plantest.Alphabet()
 	for seed := range uint64(500) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		calls := make([]plan.Call, 12)
+		calls := make([]plan.Call, 20)
 		for i := range calls {
 			calls[i] = alphabet[r.IntN(len(alphabet))]
 		}

@@ -140,7 +140,10 @@ func TestUtilisation(t *testing.T) {
 		}
 		assert.InDelta(t, c.want, r.Utilisation(), 1e-9, "limit %d", c.limit)
 	}
-	r, err := sim.Run(plan.NewKeyed(), nil, nil, sim.Config{})
+	r, err := sim.Run(plan.NewKeyed(), []plan.Call{writes("a"), writes("a")}, []time.Duration{1, 1}, sim.Config{})
+	require.NoError(t, err)
+	assert.EqualValues(t, 1, r.Utilisation(), "one slot is enough")
+	r, err = sim.Run(plan.NewKeyed(), nil, nil, sim.Config{})
 	require.NoError(t, err)
 	assert.EqualValues(t, 1, r.Utilisation())
 	assert.Zero(t, r.Makespan)
