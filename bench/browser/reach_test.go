@@ -38,7 +38,7 @@ func TestAccessibility(t *testing.T) {
 	}
 	for _, h := range []string{
 		"Summary", "Time by policy", "How large batches are", "Formats, and how good their clocks are", "Sessions",
-		"What calls waited for", "What to declare next", "Largest savings", "What hosts without order would have broken",
+		"What calls waited for", "What to declare next", "Largest savings", "What hosts without order could have broken",
 		"Problems",
 	} {
 		require.Contains(t, names["heading"], h)
@@ -66,7 +66,7 @@ func TestAccessibility(t *testing.T) {
 
 // shown counts the arrows of the focused or hovered call that can be seen, and of all others.
 const shown = `(() => {
-	const seen = g => [...g.querySelectorAll(".to")].filter(l => getComputedStyle(l).visibility == "visible").length;
+	const seen = g => [...g.querySelectorAll("line")].filter(l => getComputedStyle(l).visibility == "visible").length;
 	let mine = 0, others = 0;
 	for (const g of document.querySelectorAll(".batch[open] .call")) {
 		if (g.matches(":focus, :hover")) mine += seen(g); else others += seen(g);
@@ -111,7 +111,7 @@ func TestReach(t *testing.T) {
 	// With the mouse.
 	at := eval[struct{ X, Y float64 }](b, `(() => {
 		document.activeElement.blur();
-		const e = [...document.querySelectorAll(".batch[open] .call")].find(g => g.querySelector(".to"));
+		const e = [...document.querySelectorAll(".batch[open] .call")].find(g => g.querySelector("line"));
 		e.scrollIntoView({block: "center"});
 		const r = e.querySelector(".hit").getBoundingClientRect();
 		return {X: r.x + r.width / 2, Y: r.y + r.height / 2};

@@ -72,7 +72,21 @@ func plain(v float64, after int) string {
 func exact(m trace.Millis) string { return strconv.FormatFloat(float64(m), 'f', -1, 64) + space + "ms" }
 
 // steps says how many rounds.
-func steps(m trace.Millis) string { return plural(int(math.Round(float64(m))), "step", "steps") }
+func steps(m trace.Millis) string {
+	if s := rounded(m); s != "1" {
+		return s + space + "steps"
+	}
+	return "1" + space + "step"
+}
+
+// rounded is m as a count, also if it is more than an int can hold.
+func rounded(m trace.Millis) string {
+	v := math.Round(float64(m))
+	if math.Abs(v) < 1e15 {
+		return count(int(v))
+	}
+	return strings.ReplaceAll(strconv.FormatFloat(v, 'g', 4, 64), "-", minus)
+}
 
 // count is n with a comma before every three digits.
 func count(n int) string {
@@ -146,30 +160,56 @@ func show(s string) string {
 	return clean(s)
 }
 
+// named is show, and something also if there is nothing to be seen.
+func named(s string) string {
+	if strings.TrimSpace(s) == "" {
+		return "(no name)"
+	}
+	return show(s)
+}
+
 // clean has, for what would break a line, hide, or turn the direction of what is around it, an escape.
 func clean(s string) string {
 	if utf8.ValidString(s) && strings.IndexFunc(s, hidden) < 0 {
 		return s
 	}
 	var b strings.Builder
+	before := rune(0)
 	for i := 0; i < len(s); {
 		r, size := utf8.DecodeRuneInString(s[i:])
 		switch {
 		case r == utf8.RuneError && size == 1:
 			fmt.Fprintf(&b, `\x%02x`, s[i])
-		case hidden(r):
+		case hidden(r) && !joins(before, r):
 			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
 		default:
 			b.WriteRune(r)
 		}
 		i += size
+		before = r
 	}
 	return b.String()
 }
 
+// joins reports whether r makes a difference to what it follows, as it does in emoji and in some scripts.
+func joins(before, r rune) bool {
+	return (r == '\u200c' || r == '\u200d') && before > unicode.MaxASCII && !hidden(before) &&
+		!unicode.In(before, unicode.Latin, unicode.Greek, unicode.Cyrillic)
+}
+
+// hidden reports whether r is not seen where it stands: what joins, splits, turns or fills, and what is no character.
+// The selectors of text and emoji style are left, which change nothing else.
 func hidden(r rune) bool {
-	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r&0xfffe == 0xfffe ||
-		r == '\u2028' || r == '\u2029' || r == '\u200b' || r == '\ufeff'
+	switch {
+	case r < 0x7f:
+		return r < ' '
+	case unicode.Is(unicode.Prepended_Concatenation_Mark, r): // of the same category as what is not seen
+		return false
+	case unicode.Is(unicode.Variation_Selector, r):
+		return r != '\ufe0e' && r != '\ufe0f'
+	}
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp,
+		unicode.Other_Default_Ignorable_Code_Point) || r == '\u2800' || r&0xfffe == 0xfffe
 }
 
 // listed is a list of numbers in words, counted from 1, with those that follow one another together: 1, 3–5.

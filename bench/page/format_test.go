@@ -88,6 +88,9 @@ func TestShow(t *testing.T) {
 	for s, want := range map[string]string{
 		"Bash": "Bash", "שלום": "שלום", "a\nb": `a\nb`, "\x00": `\x00`, "\u202egnp": `\u202egnp`, "\u2066x": `\u2066x`,
 		"\xffx": `\xffx`, "\ufffd": "\ufffd", "👩\u200d🚀": "👩\u200d🚀", "\ufeff": `\ufeff`,
+		"a\u200db": `a\u200db`, "é\u200d": `é\u200d`, "\u200d\u200d": `\u200d\u200d`, "a\u00adb": `a\u00adb`,
+		"\u3164": `\u3164`, "a\U000e0061": `a\U000e0061`, "a\u034fb": `a\u034fb`, "a\U000e0100": `a\U000e0100`,
+		"\u2800": `\u2800`, "\ue000": `\ue000`, "❤\ufe0f": "❤\ufe0f", "می\u200cروم": "می\u200cروم", "\x7f": `\x7f`,
 	} {
 		require.Equal(t, want, show(s))
 		require.Equal(t, want, clean(s))
