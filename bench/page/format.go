@@ -69,7 +69,13 @@ func plain(v float64, after int) string {
 }
 
 // exact is a time with all that is known of it.
-func exact(m trace.Millis) string { return strconv.FormatFloat(float64(m), 'f', -1, 64) + space + "ms" }
+func exact(m trace.Millis) string {
+	verb := byte('f')
+	if math.Abs(float64(m)) >= 1e15 || m != 0 && math.Abs(float64(m)) < 1e-9 {
+		verb = 'g' // which is no more exact, and does not need 300 digits
+	}
+	return strconv.FormatFloat(float64(m), verb, -1, 64) + space + "ms"
+}
 
 // steps says how many rounds.
 func steps(m trace.Millis) string {
@@ -82,7 +88,10 @@ func steps(m trace.Millis) string {
 // rounded is m as a count, also if it is more than an int can hold.
 func rounded(m trace.Millis) string {
 	v := math.Round(float64(m))
-	if math.Abs(v) < 1e15 {
+	switch {
+	case math.IsNaN(v) || math.IsInf(v, 0):
+		return none
+	case math.Abs(v) < 1e15:
 		return count(int(v))
 	}
 	return strings.ReplaceAll(strconv.FormatFloat(v, 'g', 4, 64), "-", minus)
@@ -146,14 +155,22 @@ func change(v, base trace.Millis) string {
 	}
 }
 
-// longest is how much of a name is shown. Names of tools and files are shorter, and the report has all of it.
-const longest = 200
+// How much of a name and of a text is shown. Those of tools, files and formats are shorter, and the report has all of it.
+const (
+	longest     = 200
+	longestText = 2000
+)
 
 // show is a name as it may stand in text: clean, and not too long.
-func show(s string) string {
+func show(s string) string { return cut(s, longest) }
+
+// tell is a text of some sentences, as it may stand in another.
+func tell(s string) string { return cut(s, longestText) }
+
+func cut(s string, most int) string {
 	n := 0
 	for i := range s {
-		if n++; n > longest {
+		if n++; n > most {
 			return clean(s[:i]) + "…"
 		}
 	}

@@ -250,7 +250,7 @@ type clocked struct {
 
 func clockedAlike(formats []replay.FormatFigure) (all []clocked) {
 	for _, f := range formats {
-		clock, text := named(f.Clock), clean(f.Text)
+		clock, text := named(f.Clock), tell(f.Text)
 		i := slices.IndexFunc(all, func(c clocked) bool { return c.Clock == clock && c.Text == text })
 		if i < 0 {
 			i, all = len(all), append(all, clocked{Clock: clock, Text: text})
