@@ -195,9 +195,16 @@ func TestStructure(t *testing.T) {
 		for _, th := range find(table, tag("th")) {
 			require.NotEmpty(t, attr(th, "scope"), text(th))
 		}
-		region := table.Parent
-		require.Equal(t, "0", attr(region, "tabindex"))
-		require.True(t, ids[attr(region, "aria-labelledby")])
+		frame := table.Parent // which can be scrolled with the keyboard
+		require.Equal(t, "0", attr(frame, "tabindex"))
+		require.True(t, ids[attr(frame, "aria-labelledby")])
+		require.Equal(t, "group", attr(frame, "role"), "a landmark for each table would be too many")
+	}
+	named := map[string]bool{}
+	for _, n := range find(root, tag("section")) {
+		name := text(byID(t, root, attr(n, "aria-labelledby")))
+		require.False(t, named[name] || name == "", name)
+		named[name] = true
 	}
 	for _, n := range find(root, func(n *html.Node) bool { return attr(n, "role") == "img" }) {
 		named := attr(n, "aria-label")
