@@ -77,6 +77,18 @@ func TestCount(t *testing.T) {
 	}
 }
 
+// Steps are times of a report, and so can be more than an int holds.
+func TestSteps(t *testing.T) {
+	for v, want := range map[trace.Millis]string{
+		0: "0 steps", 1: "1 step", 1.2: "1 step", 1234: "1,234 steps", -3: minus + "3 steps", 1e300: "1e+300 steps",
+		-2.5e20: minus + "2.5e+20 steps", trace.Millis(math.Inf(1)): "– steps",
+	} {
+		require.Equal(t, want, spaced(steps(v)))
+	}
+	require.Equal(t, "1e+300 ms", spaced(exact(1e300)))
+	require.Equal(t, "1234.5678 ms", spaced(exact(1234.5678)))
+}
+
 func TestListed(t *testing.T) {
 	require.Equal(t, "", listed(nil))
 	require.Equal(t, "1", listed([]int{0}))
