@@ -82,6 +82,26 @@ func TestHeadlineNothing(t *testing.T) {
 	require.Contains(t, said, "The calls of the batches with known times took none, so nothing is said about time.")
 }
 
+// The batches with a write or an exclusive call have a table of their own if they are some of all.
+func TestMixed(t *testing.T) {
+	some := figures(4, 3, 2, 2)
+	some.Batches = 3
+	for want, r := range map[string]*replay.Report{
+		"":                          {Total: figures(4, 3, 2, 2), Mixed: some},
+		"Each of them has a write":  {Total: figures(4, 3, 2, 2), Mixed: figures(4, 3, 2, 2)},
+		"None of them has a write":  {Total: figures(4, 3, 2, 2)},
+		"It has a write or an excl": {Total: replay.Figures{Batches: 1, Policies: some.Policies}, Mixed: replay.Figures{Batches: 1}},
+	} {
+		summary := byID(t, document(t, write(t, r)), "summary")
+		require.Contains(t, text(summary), want)
+		tables := 1
+		if want == "" {
+			tables = 2
+		}
+		require.Len(t, find(summary, tag("table")), tables, want)
+	}
+}
+
 // Without times it is rounds that are counted, and that is said.
 func TestHeadlineUntimed(t *testing.T) {
 	f := figures(0, 0, 0, 0)
