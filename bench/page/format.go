@@ -155,7 +155,7 @@ func change(v, base trace.Millis) string {
 	}
 }
 
-// How much of a name and of a text is shown. Those of tools, files and formats are shorter, and the report has all of it.
+// How much of a name and of a text is shown. Those of tools, files and formats are shorter; the report has all of it.
 const (
 	longest     = 200
 	longestText = 2000

@@ -30,7 +30,8 @@ var (
 	style string
 
 	layout = template.Must(template.New("page").Funcs(template.FuncMap{
-		"ms": millis, "exact": exact, "count": count, "plural": plural, "change": change, "share": share, "show": show, "named": named,
+		"ms": millis, "exact": exact, "count": count, "plural": plural, "change": change, "share": share, "show": show,
+		"named": named,
 		"tell": tell, "policy": policyName, "does": policyDoes, "means": waitMeans, "colour": colour, "time": timeOf,
 		"steps": stepsOf, "inverted": invertedBy, "dict": dict,
 		"formats": func(tools []replay.Tool) bool {
