@@ -32,7 +32,7 @@ var (
 	layout = template.Must(template.New("page").Funcs(template.FuncMap{
 		"ms": millis, "exact": exact, "count": count, "plural": plural, "change": change, "share": share, "show": show,
 		"named": named,
-		"tell": tell, "policy": policyName, "does": policyDoes, "means": waitMeans, "colour": colour, "time": timeOf,
+		"tell":  tell, "policy": policyName, "does": policyDoes, "means": waitMeans, "colour": colour, "time": timeOf,
 		"steps": stepsOf, "inverted": invertedBy, "dict": dict,
 		"formats": func(tools []replay.Tool) bool {
 			return slices.ContainsFunc(tools, func(t replay.Tool) bool { return t.Format != tools[0].Format })
