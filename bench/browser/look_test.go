@@ -12,7 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/keywave-go/keywave/bench/replay"
@@ -155,12 +154,9 @@ func TestScreens(t *testing.T) {
 			b.screen(width, 800, scheme)
 			require.Equal(t, int(width), eval[int](b, `innerWidth`))
 			require.LessOrEqual(t, eval[int](b, `document.documentElement.scrollWidth`), int(width), "%s, %s", name, scheme)
-			contrast := eval[struct {
-				Seen int
-				Bad  []string
-			}](b, faint)
-			require.Greater(t, contrast.Seen, 500)
-			require.Empty(t, contrast.Bad, "%s, %s", name, scheme)
+			c := eval[contrast](b, faint)
+			require.Greater(t, c.Seen, 500)
+			require.Empty(t, c.Bad, "%s, %s", name, scheme)
 			background[scheme] = eval[string](b, `getComputedStyle(document.body).backgroundColor`)
 			if name == "desktop" || scheme == "light" {
 				b.keep(name+"-"+scheme, "")
@@ -170,8 +166,8 @@ func TestScreens(t *testing.T) {
 	require.NotEqual(t, background["light"], background["dark"])
 
 	// All of it open at once, which is wider than what is there at first.
-	b.do(chromedp.Evaluate[chromedp.Void](`document.querySelectorAll("details").forEach(d => { d.open = true })`))
-	for _, width := range []int64{1280, 360} {
+	b.open("details")
+	for _, width := range []int64{1280, 640, 360, 320} { // the second is a desktop at 200 %, and the last one at 400 %
 		b.screen(width, 800, "light")
 		require.LessOrEqual(t, eval[int](b, `document.documentElement.scrollWidth`), int(width), "everything open")
 	}

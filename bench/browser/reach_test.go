@@ -38,12 +38,15 @@ func TestAccessibility(t *testing.T) {
 	}
 	for _, h := range []string{
 		"Summary", "Time by policy", "How large batches are", "Formats, and how good their clocks are", "Sessions",
-		"What calls waited for", "What to declare next", "Largest savings", "What hosts without order would have broken",
+		"What calls waited for", "What to declare next", "Largest savings", "What hosts without order could have broken",
 		"Problems",
 	} {
 		require.Contains(t, names["heading"], h)
 		require.Contains(t, names["region"], h)
 	}
+	regions := slices.Sorted(slices.Values(names["region"]))
+	require.Equal(t, slices.Compact(slices.Clone(regions)), regions, "landmarks have names of their own")
+	require.Len(t, regions, 10, "and are few")
 	for _, landmark := range []string{"banner", "navigation", "main", "contentinfo"} {
 		require.Len(t, names[landmark], 1, landmark)
 	}
@@ -66,7 +69,7 @@ func TestAccessibility(t *testing.T) {
 
 // shown counts the arrows of the focused or hovered call that can be seen, and of all others.
 const shown = `(() => {
-	const seen = g => [...g.querySelectorAll(".to")].filter(l => getComputedStyle(l).visibility == "visible").length;
+	const seen = g => [...g.querySelectorAll("line")].filter(l => getComputedStyle(l).visibility == "visible").length;
 	let mine = 0, others = 0;
 	for (const g of document.querySelectorAll(".batch[open] .call")) {
 		if (g.matches(":focus, :hover")) mine += seen(g); else others += seen(g);
@@ -111,7 +114,7 @@ func TestReach(t *testing.T) {
 	// With the mouse.
 	at := eval[struct{ X, Y float64 }](b, `(() => {
 		document.activeElement.blur();
-		const e = [...document.querySelectorAll(".batch[open] .call")].find(g => g.querySelector(".to"));
+		const e = [...document.querySelectorAll(".batch[open] .call")].find(g => g.querySelector("line"));
 		e.scrollIntoView({block: "center"});
 		const r = e.querySelector(".hit").getBoundingClientRect();
 		return {X: r.x + r.width / 2, Y: r.y + r.height / 2};
@@ -124,44 +127,64 @@ func TestReach(t *testing.T) {
 	b.quiet()
 }
 
+// kinds is which elements there are, and with which attributes.
+const kinds = `[...new Set([...document.querySelectorAll("*")].map(e => e.tagName + " " + e.getAttributeNames().sort()))].sort()`
+
 // Nothing in a report can run, load, or get out of the place where it stands.
 func TestHostile(t *testing.T) {
-	name := `</script><script>alert(1)</script><img src=/gone onerror=alert(2)>"onfocus=alert(3) autofocus x="` +
-		"\u202e\x00{{.}}" + strings.Repeat("long", 300)
-	r := recorded(t)
-	r.Batches = r.Batches[:20]
-	for i := range r.Sessions {
-		r.Sessions[i].File, r.Sessions[i].Format = name, name
+	long := strings.Repeat("long", 300)
+	all := []string{
+		`</script><script>alert(1)</script><img src=/gone onerror=alert(2)>"onfocus=alert(3) autofocus x="` + "\u202e\x00{{.}}" + long,
+		`</title></style><style>*{display:none}body{background:url(/gone)}</style>`, `--!><svg onload=alert(4)><a href=//gone>`,
+		"]]><![CDATA[ <iframe src=/gone>", "</svg></bdi></td></table></details><base href=//gone><link rel=stylesheet href=/gone>",
+		`'"> <meta http-equiv=refresh content=0;url=/gone>`, "<details open ontoggle=alert(5)>", "<!-- " + long,
+		"\u200b\u2060\u00ad\ufeff", "<template><plaintext>", `<math><mtext><mglyph><style><!--</style><img title="--><img src onerror=alert(6)>">`,
 	}
-	for i := range r.Formats {
-		r.Formats[i].Format, r.Formats[i].Clock, r.Formats[i].Text = name, name, name
-	}
-	for i := range r.Tools {
-		r.Tools[i].Tool, r.Tools[i].Why = name, name
-	}
-	for i := range r.Waits {
-		r.Waits[i].Tool, r.Waits[i].For, r.Waits[i].Why = name, name, name
-	}
-	for i := range r.Batches {
-		b := &r.Batches[i]
-		b.File = name
-		for j := range b.Calls {
-			b.Calls[j].Tool, b.Calls[j].Access = name, name
-			b.Calls[j].Claims = append(b.Calls[j].Claims, replay.Claim{Key: name})
+	n := 0
+	hostile := func() string { n++; return all[n%len(all)] }
+	plain := func() string { return "name" }
+	named := func(name func() string) *replay.Report {
+		r := recorded(t)
+		r.Batches = r.Batches[:20]
+		for i := range r.Sessions {
+			r.Sessions[i].File, r.Sessions[i].Format = name(), name()
 		}
+		for i := range r.Formats {
+			r.Formats[i].Format, r.Formats[i].Clock, r.Formats[i].Text = name(), name(), name()
+		}
+		for i := range r.Tools {
+			r.Tools[i].Tool, r.Tools[i].Format, r.Tools[i].Why = name(), name(), name()
+		}
+		for i := range r.Waits {
+			r.Waits[i].Tool, r.Waits[i].For, r.Waits[i].Why = name(), name(), name()
+		}
+		for i := range r.Batches {
+			b := &r.Batches[i]
+			b.File = name()
+			for j := range b.Calls {
+				b.Calls[j].Tool, b.Calls[j].Access, b.Calls[j].Why = name(), name(), name()
+				b.Calls[j].Claims = append(b.Calls[j].Claims, replay.Claim{Key: name()})
+			}
+		}
+		r.Problems = append(r.Problems, replay.Problem{File: name(), Text: name()})
+		return r
 	}
-	r.Problems = append(r.Problems, replay.Problem{File: name, Text: name})
+	harmless := show(t, named(plain))
 
+	r := named(hostile)
 	b := show(t, r)
+	require.Equal(t, eval[[]string](harmless, kinds), eval[[]string](b, kinds))
 	b.screen(360, 740, "light")
-	b.do(chromedp.Evaluate[chromedp.Void](`document.querySelectorAll("details").forEach(d => { d.open = true })`))
+	b.open("details")
 	require.LessOrEqual(t, eval[int](b, `document.documentElement.scrollWidth`), 360)
 	require.Equal(t, 1, eval[int](b, `document.scripts.length`))
+	require.Equal(t, 1, eval[int](b, `document.styleSheets.length`))
 	require.Zero(t, eval[int](b, `document.images.length`))
+	require.Empty(t, eval[[]string](b, `[...document.links].map(a => a.getAttribute("href")).filter(h => !h.startsWith("#"))`))
 	want, err := json.Marshal(r)
 	require.NoError(t, err)
 	require.JSONEq(t, string(want), eval[string](b, `document.getElementById("report").textContent`))
-	require.False(t, eval[bool](b, `document.body.innerText.includes("\u202e")`))
+	require.False(t, eval[bool](b, `/[\u202e\u200b\u2060\u00ad\ufeff]/.test(document.body.innerText)`))
 	b.keep("hostile-phone", "#batch-1")
 	b.quiet()
 }

@@ -1,5 +1,5 @@
 // Package page draws a [replay.Report] as one HTML file for people: what keyed parallelism would have saved, what a
-// host without order would have broken, and the batches that show it, as timelines.
+// host without order could have broken, and the batches that show it, as timelines.
 //
 // The file is complete in itself. It loads nothing, it has no script, and its Content-Security-Policy allows nothing
 // but its own style sheet, so that whatever the names in a report are, they are shown and never run. It adapts to a

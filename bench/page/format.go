@@ -69,10 +69,33 @@ func plain(v float64, after int) string {
 }
 
 // exact is a time with all that is known of it.
-func exact(m trace.Millis) string { return strconv.FormatFloat(float64(m), 'f', -1, 64) + space + "ms" }
+func exact(m trace.Millis) string {
+	verb := byte('f')
+	if math.Abs(float64(m)) >= 1e15 || m != 0 && math.Abs(float64(m)) < 1e-9 {
+		verb = 'g' // which is no more exact, and does not need 300 digits
+	}
+	return strconv.FormatFloat(float64(m), verb, -1, 64) + space + "ms"
+}
 
 // steps says how many rounds.
-func steps(m trace.Millis) string { return plural(int(math.Round(float64(m))), "step", "steps") }
+func steps(m trace.Millis) string {
+	if s := rounded(m); s != "1" {
+		return s + space + "steps"
+	}
+	return "1" + space + "step"
+}
+
+// rounded is m as a count, also if it is more than an int can hold.
+func rounded(m trace.Millis) string {
+	v := math.Round(float64(m))
+	switch {
+	case math.IsNaN(v) || math.IsInf(v, 0):
+		return none
+	case math.Abs(v) < 1e15:
+		return count(int(v))
+	}
+	return strings.ReplaceAll(strconv.FormatFloat(v, 'g', 4, 64), "-", minus)
+}
 
 // count is n with a comma before every three digits.
 func count(n int) string {
@@ -132,18 +155,34 @@ func change(v, base trace.Millis) string {
 	}
 }
 
-// longest is how much of a name is shown. Names of tools and files are shorter, and the report has all of it.
-const longest = 200
+// How much of a name and of a text is shown. Those of tools, files and formats are shorter; the report has all of it.
+const (
+	longest     = 200
+	longestText = 2000
+)
 
 // show is a name as it may stand in text: clean, and not too long.
-func show(s string) string {
+func show(s string) string { return cut(s, longest) }
+
+// tell is a text of some sentences, as it may stand in another.
+func tell(s string) string { return cut(s, longestText) }
+
+func cut(s string, most int) string {
 	n := 0
 	for i := range s {
-		if n++; n > longest {
+		if n++; n > most {
 			return clean(s[:i]) + "…"
 		}
 	}
 	return clean(s)
+}
+
+// named is show, and something also if there is nothing to be seen.
+func named(s string) string {
+	if strings.TrimSpace(s) == "" {
+		return "(no name)"
+	}
+	return show(s)
 }
 
 // clean has, for what would break a line, hide, or turn the direction of what is around it, an escape.
@@ -152,24 +191,42 @@ func clean(s string) string {
 		return s
 	}
 	var b strings.Builder
+	before := rune(0)
 	for i := 0; i < len(s); {
 		r, size := utf8.DecodeRuneInString(s[i:])
 		switch {
 		case r == utf8.RuneError && size == 1:
 			fmt.Fprintf(&b, `\x%02x`, s[i])
-		case hidden(r):
+		case hidden(r) && !joins(before, r):
 			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
 		default:
 			b.WriteRune(r)
 		}
 		i += size
+		before = r
 	}
 	return b.String()
 }
 
+// joins reports whether r makes a difference to what it follows, as it does in emoji and in some scripts.
+func joins(before, r rune) bool {
+	return (r == '\u200c' || r == '\u200d') && before > unicode.MaxASCII && !hidden(before) &&
+		!unicode.In(before, unicode.Latin, unicode.Greek, unicode.Cyrillic)
+}
+
+// hidden reports whether r is not seen where it stands: what joins, splits, turns or fills, and what is no character.
+// The selectors of text and emoji style are left, which change nothing else.
 func hidden(r rune) bool {
-	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r&0xfffe == 0xfffe ||
-		r == '\u2028' || r == '\u2029' || r == '\u200b' || r == '\ufeff'
+	switch {
+	case r < 0x7f:
+		return r < ' '
+	case unicode.Is(unicode.Prepended_Concatenation_Mark, r): // of the same category as what is not seen
+		return false
+	case unicode.Is(unicode.Variation_Selector, r):
+		return r != '\ufe0e' && r != '\ufe0f'
+	}
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp,
+		unicode.Other_Default_Ignorable_Code_Point) || r == '\u2800' || r&0xfffe == 0xfffe
 }
 
 // listed is a list of numbers in words, counted from 1, with those that follow one another together: 1, 3–5.

@@ -77,6 +77,18 @@ func TestCount(t *testing.T) {
 	}
 }
 
+// Steps are times of a report, and so can be more than an int holds.
+func TestSteps(t *testing.T) {
+	for v, want := range map[trace.Millis]string{
+		0: "0 steps", 1: "1 step", 1.2: "1 step", 1234: "1,234 steps", -3: minus + "3 steps", 1e300: "1e+300 steps",
+		-2.5e20: minus + "2.5e+20 steps", trace.Millis(math.Inf(1)): "– steps",
+	} {
+		require.Equal(t, want, spaced(steps(v)))
+	}
+	require.Equal(t, "1e+300 ms", spaced(exact(1e300)))
+	require.Equal(t, "1234.5678 ms", spaced(exact(1234.5678)))
+}
+
 func TestListed(t *testing.T) {
 	require.Equal(t, "", listed(nil))
 	require.Equal(t, "1", listed([]int{0}))
@@ -88,6 +100,9 @@ func TestShow(t *testing.T) {
 	for s, want := range map[string]string{
 		"Bash": "Bash", "שלום": "שלום", "a\nb": `a\nb`, "\x00": `\x00`, "\u202egnp": `\u202egnp`, "\u2066x": `\u2066x`,
 		"\xffx": `\xffx`, "\ufffd": "\ufffd", "👩\u200d🚀": "👩\u200d🚀", "\ufeff": `\ufeff`,
+		"a\u200db": `a\u200db`, "é\u200d": `é\u200d`, "\u200d\u200d": `\u200d\u200d`, "a\u00adb": `a\u00adb`,
+		"\u3164": `\u3164`, "a\U000e0061": `a\U000e0061`, "a\u034fb": `a\u034fb`, "a\U000e0100": `a\U000e0100`,
+		"\u2800": `\u2800`, "\ue000": `\ue000`, "❤\ufe0f": "❤\ufe0f", "می\u200cروم": "می\u200cروم", "\x7f": `\x7f`,
 	} {
 		require.Equal(t, want, show(s))
 		require.Equal(t, want, clean(s))

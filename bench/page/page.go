@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"regexp"
+	"slices"
 
 	"github.com/keywave-go/keywave/bench/replay"
 	"github.com/keywave-go/keywave/bench/trace"
@@ -17,8 +19,8 @@ import (
 
 // How many rows of a long table are shown; the rest are folded below.
 const (
-	sessionRows = 50
-	otherRows   = 20
+	sessionRows = 15
+	otherRows   = 15
 )
 
 var (
@@ -29,8 +31,12 @@ var (
 
 	layout = template.Must(template.New("page").Funcs(template.FuncMap{
 		"ms": millis, "exact": exact, "count": count, "plural": plural, "change": change, "share": share, "show": show,
-		"clean": clean, "policy": policyName, "does": policyDoes, "means": waitMeans, "colour": colour, "time": timeOf,
+		"named": named,
+		"tell":  tell, "policy": policyName, "does": policyDoes, "means": waitMeans, "colour": colour, "time": timeOf,
 		"steps": stepsOf, "inverted": invertedBy, "dict": dict,
+		"formats": func(tools []replay.Tool) bool {
+			return slices.ContainsFunc(tools, func(t replay.Tool) bool { return t.Format != tools[0].Format })
+		},
 		"height": func(n, each int) int { return n * each },
 	}).Parse(markup))
 )
@@ -46,10 +52,14 @@ type view struct {
 	Limited string
 	Times   chart
 	Counts  chart
-	Few     [2][]replay.Session // those that are shown, and the rest
+	From    sources
+	Tables  []rows // of sessions: those that are shown, and the rest
+	Without int    // sessions without a batch
+	Clocked []clocked
 	Waiting [2][]replay.Wait
 	Costs   [2][]replay.Tool
 	Trouble [2][]replay.Problem
+	Untold  bool // the keys of calls are not called what they were
 	Saved   []batch
 	Broken  []batch
 }
@@ -78,7 +88,8 @@ func Write(w io.Writer, r *replay.Report) error {
 		Limited: "any number of calls at once",
 		Times:   timeChart(r.Total),
 		Counts:  sizeChart(r.Sizes),
-		Few:     fold(r.Sessions, sessionRows),
+		From:    sourcesOf(r),
+		Clocked: clockedAlike(r.Formats),
 		Waiting: fold(r.Waits, otherRows),
 		Costs:   fold(r.Tools, otherRows),
 		Trouble: fold(r.Problems, otherRows),
@@ -86,6 +97,7 @@ func Write(w io.Writer, r *replay.Report) error {
 	if r.Limit > 0 {
 		v.Limited = "at most " + plural(r.Limit, "call", "calls") + " at once"
 	}
+	v.Tables, v.Without = sessionsOf(r, v.From)
 	ordered := map[string]bool{}
 	for _, o := range r.Total.Policies {
 		ordered[o.Policy] = o.Ordered
@@ -95,7 +107,8 @@ func Write(w io.Writer, r *replay.Report) error {
 		if b.Saved {
 			to, open = &v.Saved, 4
 		}
-		drawn := batchOf(b, i+1, ordered)
+		v.Untold = v.Untold || untold(b)
+		drawn := batchOf(b, i+1, ordered, v.From)
 		drawn.Open = len(*to) < open && len(b.Calls) <= 40
 		*to = append(*to, drawn)
 	}
@@ -107,6 +120,15 @@ func Write(w io.Writer, r *replay.Report) error {
 		return fmt.Errorf("page: %w", err)
 	}
 	return nil
+}
+
+// anonymous is a key as replay.Run has it in a report without names.
+var anonymous = regexp.MustCompile(`^(ext/)?(d[0-9]+/)*[df][0-9]+$`)
+
+func untold(b replay.Batch) bool {
+	return slices.ContainsFunc(b.Calls, func(c replay.Call) bool {
+		return slices.ContainsFunc(c.Claims, func(k replay.Claim) bool { return anonymous.MatchString(k.Key) })
+	})
 }
 
 // dict is what a template is called with, if that is more than one thing.

@@ -195,9 +195,16 @@ func TestStructure(t *testing.T) {
 		for _, th := range find(table, tag("th")) {
 			require.NotEmpty(t, attr(th, "scope"), text(th))
 		}
-		region := table.Parent
-		require.Equal(t, "0", attr(region, "tabindex"))
-		require.True(t, ids[attr(region, "aria-labelledby")])
+		frame := table.Parent // which can be scrolled with the keyboard
+		require.Equal(t, "0", attr(frame, "tabindex"))
+		require.True(t, ids[attr(frame, "aria-labelledby")])
+		require.Equal(t, "group", attr(frame, "role"), "a landmark for each table would be too many")
+	}
+	named := map[string]bool{}
+	for _, n := range find(root, tag("section")) {
+		name := text(byID(t, root, attr(n, "aria-labelledby")))
+		require.False(t, named[name] || name == "", name)
+		named[name] = true
 	}
 	for _, n := range find(root, func(n *html.Node) bool { return attr(n, "role") == "img" }) {
 		named := attr(n, "aria-label")
@@ -231,14 +238,17 @@ func TestEmpty(t *testing.T) {
 func TestHostileNames(t *testing.T) {
 	hostile := []string{
 		`</script><script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `'-alert(1)-'`, `</title></style><b>`, `<!--`,
-		"\x00\x1b[31m", "\u202egnp.exe", "a\u2028b", "]]>", `{{.}}`, `javascript:alert(1)`, "\xff\xfe",
+		"\x00\x1b[31m", "\u202egnp.exe", "a\u2028b", "]]>", "--!>", `{{.}}`,
+		`<![CDATA[`, `</svg><style>*{display:none}</style>`, `</bdi></td></table></details>`, `</textarea></noscript><plaintext>`,
+		`url(#x);}*{color:red}`, "a\u200bb\u2060c\u00add", "\u3164", "\U000e0041", "\u00a0", "{{template \"batch\" .}}", "${x}", "`",
+		"<svg onload=alert(1)>", "\r\n\r\n", "%s%!d(MISSING)", strings.Repeat("\u0301", 300), `javascript:alert(1)`, "\xff\xfe",
 		strings.Repeat("long", 5000), "שלום", "&amp;lt;",
 	}
 	plain := write(t, hostileReport("name"))
 	for _, name := range hostile {
 		s := write(t, hostileReport(name))
 		balanced(t, s)
-		require.False(t, strings.ContainsAny(seen(document(t, s)), "\u202e\u2028\x00\x1b"), name)
+		require.False(t, strings.ContainsAny(seen(document(t, s)), "\u202e\u2028\x00\x1b\u200b\u2060\u00ad\u3164\U000e0041"), name)
 		// The same elements, whatever the name is.
 		require.Equal(t, elements(document(t, plain)), elements(document(t, s)), name)
 	}
@@ -246,6 +256,61 @@ func TestHostileNames(t *testing.T) {
 	require.Equal(t, hostile[0], text(find(byID(t, root, "tools"), class("name"))[0]))
 	root = document(t, write(t, hostileReport("a\u202eb\x00")))
 	require.Equal(t, `a\u202eb\x00`, text(find(byID(t, root, "tools"), class("name"))[0]))
+}
+
+// What does not fit together is drawn as far as it goes, and what no drawing can hold is cut at its edge.
+func TestExtremes(t *testing.T) {
+	big := []float64{0, math.Copysign(0, -1), 1e300, -1e300, math.MaxFloat64, math.SmallestNonzeroFloat64, -1}
+	counts := []int{0, -1, math.MaxInt, math.MinInt, 10_000_000}
+	for i, v := range big {
+		for _, n := range counts {
+			ms := trace.Millis(v)
+			f := figures(ms, trace.Millis(big[(i+1)%len(big)]), trace.Millis(big[(i+2)%len(big)]), trace.Millis(big[(i+3)%len(big)]))
+			f.Turns, f.Calls, f.Waited, f.Slower, f.SlowerBy = n, n, n, n, ms
+			for j := range f.Policies {
+				f.Policies[j].Steps, f.Policies[j].Inverted = n, replay.Inverted{Batches: n, Calls: n, Pairs: n, Keyed: n}
+			}
+			b := five()
+			b.Session, b.Line, b.Timed = n, n, n != 0
+			for _, pair := range [][2]int{{2, 2}, {4, 1}, {0, n}, {n, 1}, {n, n}, {-1, 3}} {
+				c := replay.Conflict{Earlier: pair[0], Later: pair[1]}
+				b.Conflicts = append(b.Conflicts, c)
+				b.Runs[2].Inversions = append(b.Runs[2].Inversions, replay.Inversion{Conflict: c})
+			}
+			b.Runs[0].Spans, b.Runs[0].Time = b.Runs[0].Spans[:2], ms
+			b.Runs[1].Spans[2] = replay.Span{Start: ms, End: -ms, Waits: []replay.SpanWait{{Call: n, From: -ms, To: ms}}}
+			b.Runs[2].Spans = nil
+			b.Runs = append(b.Runs, replay.Schedule{})
+			r := &replay.Report{
+				Limit: n, Total: f, Mixed: f, Unshown: n,
+				Sizes:    []replay.Size{{Calls: n, Batches: n, Mixed: n}, {Calls: -n, Batches: 1, Mixed: 2}, {Calls: n, Batches: n}},
+				Sessions: []replay.Session{{ID: n, Agents: n, Figures: f}}, Formats: []replay.FormatFigure{{Sessions: n, Figures: f}, {}},
+				Waits: []replay.Wait{{Calls: n, Time: ms}}, Tools: []replay.Tool{{Calls: n, AsRead: replay.Saving{Steps: n, Time: ms}}},
+				Batches: []replay.Batch{b, {}, {Runs: []replay.Schedule{{Spans: b.Runs[0].Spans}}}}, Problems: []replay.Problem{{Count: n}},
+			}
+			s := write(t, r)
+			balanced(t, s)
+			require.Empty(t, unsayable.FindString(seen(document(t, s))), "%v, %d", v, n)
+			require.True(t, strings.HasSuffix(s, "</html>\n"))
+		}
+	}
+}
+
+// A name of a megabyte is shown once for each place, cut, and a page of ten thousand batches is whole.
+func TestLarge(t *testing.T) {
+	long := strings.Repeat("<é", 1<<18)
+	r := hostileReport(long)
+	data, err := json.Marshal(r)
+	require.NoError(t, err)
+	require.Less(t, len(write(t, r))-len(data), 200_000)
+
+	r = &replay.Report{}
+	for range 10_000 {
+		r.Batches = append(r.Batches, replay.Batch{Calls: five().Calls[:1], Runs: []replay.Schedule{{Policy: "keyed"}}})
+	}
+	s := write(t, r)
+	balanced(t, s)
+	require.Equal(t, 10_000, strings.Count(s, `<details class="batch"`))
 }
 
 // hostileReport has a name in each place where there is one.
@@ -284,7 +349,7 @@ func hostileReport(name string) *replay.Report {
 func seen(root *html.Node) string {
 	var b strings.Builder
 	for d := range root.Descendants() {
-		if d.Type == html.TextNode && d.Parent.Data != "script" {
+		if d.Type == html.TextNode && d.Parent.Data != "script" && d.Parent.Data != "style" {
 			b.WriteString(d.Data)
 		}
 		for _, a := range d.Attr {

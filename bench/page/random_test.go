@@ -3,6 +3,7 @@ package page_test
 import (
 	"math"
 	"reflect"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -38,6 +39,7 @@ func TestAnyReport(t *testing.T) {
 		r := reports.Draw(t, "report")
 		s := write(t, &r)
 		balanced(t, s)
+		require.Empty(t, unsayable.FindString(seen(document(t, s))))
 		// All of a drawing is inside of it.
 		for _, n := range find(document(t, s), func(n *html.Node) bool { return n.Namespace == "svg" }) {
 			for _, key := range []string{"x", "x1", "x2", "width"} {
@@ -50,6 +52,9 @@ func TestAnyReport(t *testing.T) {
 		}
 	})
 }
+
+// unsayable is what a number must not come out as.
+var unsayable = regexp.MustCompile(`\bNaN\b|[-+]Inf\b|%!\w[(]|[0-9]{30}`)
 
 // balanced checks that each element that is opened is closed, in its place.
 func balanced(t require.TestingT, s string) {

@@ -25,7 +25,7 @@ func ticks(whole trace.Millis, timed bool) []tick {
 	switch {
 	case !timed:
 		every = max(1, math.Ceil(every))
-		say = func(v float64) string { return count(int(v)) }
+		say = func(v float64) string { return rounded(trace.Millis(v)) }
 	case all < second:
 		say = func(v float64) string { return plain(v, 3) + space + "ms" }
 	case all <= 2*minute:

@@ -12,7 +12,7 @@ import (
 
 const (
 	drawn     = 400 // calls of a batch that are drawn; the table has all
-	pointed   = 12  // arrows to and from a call that are drawn, those of the nearest
+	pointed   = 6   // arrows to and from a call that are drawn, those of the nearest
 	unhovered = 8   // inversions up to which their arrows are always there
 )
 
@@ -23,6 +23,8 @@ type batch struct {
 	Open     bool
 	Title    string
 	Where    string
+	Breaches []breach
+	Saved    bool
 	Timed    bool
 	Labels   []label
 	Left     int // calls that are not drawn
@@ -47,7 +49,7 @@ type run struct {
 	Says               string // all of it in words
 	End                string
 	Bars               []span
-	Arrows             []arrow // those that are always there
+	Arrows             []line // those that are always there
 }
 
 // A span is a call in a timeline. Coordinates along the time are percents, so that they go with any width of the page.
@@ -58,17 +60,16 @@ type span struct {
 	Says          string
 	Early         bool // it started before one that it conflicts with had settled
 	Conflicts     bool
-	Arrows        []arrow
+	Arrows        []line
 }
 
 type stretch struct{ X, Width string }
 
-// An arrow is drawn as lines, which unlike paths can be in percent: from X1 at the height From, if that is above 0, to
-// the height Y, then to X2, then down to the height To.
-type arrow struct {
-	X1, X2      string
-	From, Y, To int
-	Broken      bool
+// A line is a part of an arrow: unlike paths, lines can be in percent. Arrows from one call have parts in common.
+type line struct {
+	X1, X2 string
+	Y1, Y2 int
+	Class  string
 }
 
 type row struct {
@@ -124,15 +125,15 @@ func (k sketch) holds(c replay.Conflict) bool {
 }
 
 // batchOf is batch number n of the report. Ordered says of each policy that is known whether it promises the order.
-func batchOf(b replay.Batch, n int, ordered map[string]bool) batch {
+func batchOf(b replay.Batch, n int, ordered map[string]bool, from sources) batch {
 	k := sketchOf(b)
 	v := batch{
-		ID: "batch-" + strconv.Itoa(n), Number: n, Timed: b.Timed, Title: title(b, k.say), Where: where(b),
-		Left: max(0, len(b.Calls)-drawn), Row: k.row, Ticks: ticks(k.whole, b.Timed),
+		ID: "batch-" + strconv.Itoa(n), Number: n, Timed: b.Timed, Title: title(b, k.say), Where: where(b, from),
+		Breaches: k.breaches(), Saved: b.Saved, Left: max(0, len(b.Calls)-drawn), Row: k.row, Ticks: ticks(k.whole, b.Timed),
 	}
 	v.Height = k.row * (len(b.Calls) - v.Left)
 	for i, c := range b.Calls {
-		l := label{Call: i + 1, Tool: show(c.Tool), Access: show(c.Access), Time: k.say(c.Time)}
+		l := label{Call: i + 1, Tool: named(c.Tool), Access: show(c.Access), Time: k.say(c.Time)}
 		if i < drawn {
 			v.Labels = append(v.Labels, l)
 		}
@@ -173,7 +174,7 @@ func (k sketch) run(s replay.Schedule, promises bool, rows []row) run {
 	there := len(all) <= unhovered
 	if there {
 		for _, i := range all {
-			r.Arrows = append(r.Arrows, k.arrow(s, i.Conflict, true)...)
+			r.Arrows = k.arrow(r.Arrows, s, i.Conflict, true)
 		}
 	}
 	for i := range k.Calls {
@@ -192,7 +193,7 @@ func (k sketch) run(s replay.Schedule, promises bool, rows []row) run {
 			pair := replay.Conflict{Earlier: min(i, j), Later: max(i, j)}
 			broken := slices.ContainsFunc(early[pair.Later], func(x replay.Inversion) bool { return x.Conflict == pair })
 			if !broken || !there {
-				b.Arrows = append(b.Arrows, k.arrow(s, pair, broken)...)
+				b.Arrows = k.arrow(b.Arrows, s, pair, broken)
 			}
 		}
 		r.Bars = append(r.Bars, b)
@@ -239,21 +240,34 @@ func (k sketch) nearest(i int) []int {
 	return near[max(0, at-pointed):min(len(near), at+pointed)]
 }
 
-// arrow leads from the end of the earlier call to the start of the later one: along the row of the earlier call, and
-// down. If the later call was too early it leads back, below the earlier one. There is none if a call is not drawn.
-func (k sketch) arrow(s replay.Schedule, c replay.Conflict, broken bool) []arrow {
+// arrow adds what of an arrow is not there yet. It leads from the end of the earlier call to the start of the later
+// one: along the row of the earlier call, and down. If the later call was too early it leads back, below the earlier one.
+// There is none if a call is not drawn.
+func (k sketch) arrow(there []line, s replay.Schedule, c replay.Conflict, broken bool) []line {
 	if c.Later >= min(len(s.Spans), drawn) {
-		return nil
+		return there
+	}
+	add := func(l line) {
+		if broken {
+			l.Class += " wrong"
+		}
+		l.Class = strings.TrimSpace(l.Class)
+		if !slices.Contains(there, l) {
+			there = append(there, l)
+		}
 	}
 	end, start := s.Spans[c.Earlier].End, s.Spans[c.Later].Start
-	a := arrow{
-		X1: part(end, k.whole), X2: part(start, k.whole),
-		Y: c.Earlier*k.row + k.row/2, To: c.Later*k.row + 5, Broken: broken,
-	}
+	from, to := part(end, k.whole), part(start, k.whole)
+	y := c.Earlier*k.row + k.row/2
 	if start <= end {
-		a.From, a.Y = (c.Earlier+1)*k.row-3, (c.Earlier+1)*k.row
+		y = (c.Earlier + 1) * k.row
+		add(line{X1: from, Y1: y - 3, X2: from, Y2: y})
 	}
-	return []arrow{a}
+	if from != to {
+		add(line{X1: from, Y1: y, X2: to, Y2: y})
+	}
+	add(line{X1: to, Y1: y, X2: to, Y2: c.Later*k.row + 5, Class: "tip"})
+	return there
 }
 
 // wide is the width of a time, and something also if it is none: what has no width at all is not drawn.
@@ -279,15 +293,15 @@ func title(b replay.Batch, say func(trace.Millis) string) string {
 		return s
 	}
 	if rolling.Time == keyed.Time {
-		return fmt.Sprintf("%s, %s, in the rolling pool and keyed", s, say(keyed.Time))
+		return fmt.Sprintf("%s, %s in the rolling pool and keyed", s, say(keyed.Time))
 	}
 	return fmt.Sprintf("%s, %s in the rolling pool, %s keyed", s, say(rolling.Time), say(keyed.Time))
 }
 
-func where(b replay.Batch) string {
+func where(b replay.Batch, from sources) string {
 	s := "Session " + strconv.Itoa(b.Session)
-	if b.File != "" {
-		s += ", " + show(b.File)
+	if b.File != "" && from.One == "" {
+		s += ", " + from.Short(b.File)
 	}
 	if b.Line > 0 {
 		s += ", line " + count(b.Line)
@@ -318,7 +332,7 @@ func claims(c replay.Call) []string {
 func (k sketch) cell(x replay.Span, early []replay.Inversion) cell {
 	c := cell{Ran: fmt.Sprintf("%s to %s", k.say(x.Start), k.say(x.End))}
 	if !k.Timed {
-		c.Ran = fmt.Sprintf("step %.0f", x.Start+1)
+		c.Ran = "step " + rounded(x.Start+1)
 	}
 	var waited []string
 	for _, w := range x.Waits {
@@ -326,7 +340,7 @@ func (k sketch) cell(x replay.Span, early []replay.Inversion) cell {
 			continue
 		}
 		s := k.say(w.To - w.From)
-		if w.Call >= 0 {
+		if w.Call >= 0 && w.Call < len(k.Calls) {
 			s += " for " + strconv.Itoa(w.Call+1)
 		}
 		waited = append(waited, s+" ("+show(w.Why)+")")

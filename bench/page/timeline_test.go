@@ -76,9 +76,14 @@ func bars(run *html.Node) (all []string) {
 	return all
 }
 
+// arrow reports whether n is a line of an arrow.
+func arrow(n *html.Node) bool {
+	return n.Data == "line" && n.Parent.Data == "g" && (class("call")(n.Parent) || class("there")(n.Parent))
+}
+
 // lines is the arrows of a node as the x and y of their ends.
 func lines(n *html.Node) (all []string) {
-	for _, l := range find(n, class("to")) {
+	for _, l := range find(n, arrow) {
 		s := fmt.Sprintf("%s,%s %s,%s", attr(l, "x1"), attr(l, "y1"), attr(l, "x2"), attr(l, "y2"))
 		if class("wrong")(l) {
 			s += "!"
@@ -90,8 +95,8 @@ func lines(n *html.Node) (all []string) {
 
 func TestTimeline(t *testing.T) {
 	batch := timelines(t, five())
-	require.Equal(t, "5\u00a0calls, 450\u00a0ms in the rolling pool, 300\u00a0ms keyed", text(find(batch, tag("h3"))[0]))
-	require.Equal(t, "Session 3, five.jsonl, line 7", text(find(batch, class("where"))[0]))
+	require.Equal(t, "Batch 1 5\u00a0calls, 450\u00a0ms in the rolling pool, 300\u00a0ms keyed", text(find(batch, tag("h3"))[0]))
+	require.Equal(t, "Session 3, line 7", text(find(batch, class("where"))[0]))
 	runs := find(batch, class("run"))
 	require.Len(t, runs, 3)
 
@@ -118,7 +123,7 @@ func TestTimeline(t *testing.T) {
 	require.Equal(t, "3 edit (write), 50 ms to 100 ms; waited 50 ms for 1 (claim); conflicts with 1, 5", titleOf(calls[2]))
 	// Back, if that was too early; then they are always there.
 	require.Equal(t, []string{
-		"11.1%,19 11.1%,22!", "11.1%,22 0%,22!", "0%,22 0%,49!", "11.1%,19 11.1%,22!", "11.1%,22 0%,22!", "0%,22 0%,93!",
+		"11.1%,19 11.1%,22!", "11.1%,22 0%,22!", "0%,22 0%,49!", "0%,22 0%,93!",
 		"11.1%,63 11.1%,66!", "11.1%,66 0%,66!", "0%,66 0%,93!",
 	}, lines(runs[2]))
 	require.Equal(t, "5 read (read), 0 ms to 0 ms; ran together with 1, 3; conflicts with 1, 3",
@@ -180,7 +185,7 @@ func TestUntimed(t *testing.T) {
 	}
 	batch := timelines(t, b)
 	require.Contains(t, text(batch), "each call is drawn as one step")
-	require.Equal(t, "2\u00a0calls, 2\u00a0steps in the rolling pool, 1\u00a0step keyed", text(find(batch, tag("h3"))[0]))
+	require.Equal(t, "Batch 1 2\u00a0calls, 2\u00a0steps in the rolling pool, 1\u00a0step keyed", text(find(batch, tag("h3"))[0]))
 	require.NotContains(t, text(batch), "\u00a0ms")
 	require.Equal(t, "2 b (), step 2", titleOf(find(batch, class("call"))[1]))
 }
@@ -203,7 +208,7 @@ func TestManyCalls(t *testing.T) {
 	require.Len(t, find(batch, class("call")), 400)
 	require.Len(t, find(find(batch, tag("tbody"))[0], tag("tr")), n)
 	for _, c := range find(batch, class("call")) {
-		require.LessOrEqual(t, len(find(c, class("tip"))), 24)
+		require.LessOrEqual(t, len(find(c, class("tip"))), 12)
 	}
 	require.Contains(t, text(batch), "The first 400 calls are drawn; the table has all.")
 	require.Contains(t, text(batch), "conflicts with 1–299, 301–1000")

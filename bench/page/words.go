@@ -3,6 +3,7 @@ package page
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -97,7 +98,12 @@ func headlineOf(r *replay.Report) headline {
 	if f.Timed == 0 || serial.Time <= 0 || rolling.Time <= 0 {
 		h.Title = fmt.Sprintf("Keyed takes %s where one call after another takes %s, and the rolling pool %s",
 			plural(keyed.Steps, "round", "rounds"), count(serial.Steps), count(rolling.Steps))
-		h.Text = append(h.Text, "No batch has a known time for each of its calls, so nothing is said about time.")
+		why := "No batch has a known time for each of its calls"
+		if f.Timed > 0 {
+			why = "The calls of the batches with known times took none"
+		}
+		h.Text = append(h.Text, why+", so nothing is said about time. "+
+			"Rounds are what it takes if each call takes one and there is no limit.")
 		h.Tiles = []tile{
 			{change(rounds(keyed), rounds(serial)), "rounds, keyed against serial", "keyed"},
 			{change(rounds(keyed), rounds(rolling)), "rounds, keyed against the rolling pool", "rolling"},
@@ -113,10 +119,14 @@ func (h *headline) timed(r *replay.Report, serial, rolling, keyed replay.Outcome
 	f := r.Total
 	first := against(keyed.Time, serial.Time, "one call after another")
 	then := against(keyed.Time, rolling.Time, "the rolling pool")
-	if strings.HasPrefix(first, "saves ") {
-		then = strings.TrimPrefix(then, "saves ")
-	}
 	h.Title = "Keyed " + first + ", and " + then
+	verb, _, _ := strings.Cut(first, " ")
+	switch rest, same := strings.CutPrefix(then, verb+" "); {
+	case keyed.Time == serial.Time && keyed.Time == rolling.Time:
+		h.Title = "Nothing is saved: keyed and the rolling pool take as long as one call after another"
+	case same:
+		h.Title = "Keyed " + first + ", and " + rest
+	}
 	gain, already := serial.Time-keyed.Time, serial.Time-rolling.Time
 	text := fmt.Sprintf("One after another these calls take %s, in the rolling pool %s, and keyed %s.",
 		millis(serial.Time), millis(rolling.Time), millis(keyed.Time))
@@ -134,6 +144,10 @@ func (h *headline) timed(r *replay.Report, serial, rolling, keyed replay.Outcome
 	h.Text = append(h.Text, text)
 	text = fmt.Sprintf("Times are those of %s whose calls all have a known time, each simulated by itself from its "+
 		"recorded durations; what the model takes to answer is not in them.", of(f.Timed, f.Batches, "batch", "batches"))
+	if f.Batches == 1 {
+		text = "Times are those of one batch, simulated from the recorded durations of its calls; what the model takes to " +
+			"answer is not in them."
+	}
 	if m, all := r.Mixed, timeOf(r.Mixed, "serial"); m.Timed > 0 && m.Timed < f.Timed && all > 0 {
 		text += fmt.Sprintf(" In the %s with a write or an exclusive call keyed is at %s against one call after another, "+
 			"and the rolling pool at %s.", count(m.Timed), change(timeOf(m, "keyed"), all), change(timeOf(m, "rolling"), all))
@@ -149,6 +163,9 @@ func (h *headline) timed(r *replay.Report, serial, rolling, keyed replay.Outcome
 	}
 	if f.Bound > 0 {
 		times := fmt.Sprintf("%.2f×", keyed.Time/f.Bound)
+		if by := math.Abs(float64(keyed.Time / f.Bound)); !(by < 1e6) {
+			times = none // of no report on anything that ran
+		}
 		h.Tiles = append(h.Tiles, tile{times, "the lower bound, which no ordered schedule beats", "bound"})
 	}
 }
@@ -156,6 +173,7 @@ func (h *headline) timed(r *replay.Report, serial, rolling, keyed replay.Outcome
 // broken says what the policies invert, those without a promise and, if it comes to that, the others.
 func (h *headline) broken(f replay.Figures) {
 	var unsafe, kept, lied []string
+	exclusive := false
 	for _, o := range f.Policies {
 		name := strings.ToLower(policyName(o.Policy))
 		said := fmt.Sprintf("%s %s in %s (%s over a key)", name, plural(o.Inverted.Pairs, "pair", "pairs"),
@@ -166,6 +184,7 @@ func (h *headline) broken(f replay.Figures) {
 		case o.Ordered:
 		case o.Inverted.Pairs > 0:
 			unsafe = append(unsafe, said)
+			exclusive = exclusive || o.Inverted.Keyed < o.Inverted.Pairs
 		default:
 			kept = append(kept, name)
 		}
@@ -175,18 +194,26 @@ func (h *headline) broken(f replay.Figures) {
 	}
 	if len(unsafe) > 0 {
 		text := "Policies without order would have run conflicting calls together or out of order: " +
-			strings.Join(unsafe, "; ") + ". Where it is not over a key that both claim, one of the two is exclusive, and " +
-			"nothing is known of what it touches."
+			strings.Join(unsafe, "; ") + "."
+		if exclusive {
+			text += " Where it is not over a key that both claim, one of the two is exclusive, and nothing is known of what it " +
+				"touches."
+		}
 		if len(lied) == 0 {
 			text += " Policies that promise the order kept it everywhere."
 		}
 		h.Text = append(h.Text, text)
 	}
 	if len(kept) > 0 {
-		h.Text = append(h.Text, "Nothing would have been broken here by "+strings.Join(kept, ", ")+", which promise nothing.")
+		promise := "promise"
+		if len(kept) == 1 {
+			promise = "promises"
+		}
+		h.Text = append(h.Text, fmt.Sprintf("Nothing here would have run out of order under %s, which %s no order.",
+			joined(kept), promise))
 	}
 	if o, ok := at(f, "at-once"); ok {
-		h.Tiles = append(h.Tiles, tile{count(o.Inverted.Batches), "batches broken, had everything run at once", "unsafe"})
+		h.Tiles = append(h.Tiles, tile{count(o.Inverted.Batches), "batches out of order, were everything run at once", "unsafe"})
 	}
 }
 
@@ -214,6 +241,24 @@ func clocks(formats []replay.FormatFigure) string {
 		return ""
 	}
 	return "How good the clock is: " + strings.Join(said, "; ") + "."
+}
+
+// A clocked is what is said of formats of which the same is to be said.
+type clocked struct {
+	Formats     []string
+	Clock, Text string
+}
+
+func clockedAlike(formats []replay.FormatFigure) (all []clocked) {
+	for _, f := range formats {
+		clock, text := named(f.Clock), tell(f.Text)
+		i := slices.IndexFunc(all, func(c clocked) bool { return c.Clock == clock && c.Text == text })
+		if i < 0 {
+			i, all = len(all), append(all, clocked{Clock: clock, Text: text})
+		}
+		all[i].Formats = append(all[i].Formats, named(f.Format))
+	}
+	return all
 }
 
 func of(n, all int, one, many string) string {

@@ -39,7 +39,7 @@ func TestHeadline(t *testing.T) {
 	require.Contains(t, said, "So 80.0 % of the gain is the rolling pool's already.")
 	require.Contains(t, said, "No schedule that keeps conflicting calls in order is faster than 7.40 s.")
 	require.Contains(t, said, "Times are those of 8 of 10 batches")
-	require.Contains(t, said, "Nothing would have been broken here by all at once, which promise nothing.")
+	require.Contains(t, said, "Nothing here would have run out of order under all at once, which promises no order.")
 
 	title, said = head(t, &replay.Report{Total: figures(10_000, 8_000, 8_000, 8_000)})
 	require.Equal(t, "Keyed saves 20.0 % against one call after another, and nothing against the rolling pool", title)
@@ -62,6 +62,46 @@ func TestHeadline(t *testing.T) {
 	require.Contains(t, said, "None of that gain is the rolling pool's.")
 }
 
+// What is nothing is not said as a saving, and one batch is not spoken of as many.
+func TestHeadlineNothing(t *testing.T) {
+	title, said := head(t, &replay.Report{Total: figures(10_000, 10_000, 10_000, 10_000)})
+	require.Equal(t, "Nothing is saved: keyed and the rolling pool take as long as one call after another", title)
+	require.NotContains(t, said, "gain")
+	title, _ = head(t, &replay.Report{Total: figures(10_000, 10_000, 10_400, 9000)})
+	require.Equal(t, "Keyed takes 4.0 % more than one call after another, and 4.0 % more than the rolling pool", title)
+	title, _ = head(t, &replay.Report{Total: figures(10_000, 9_000, 10_000, 9000)})
+	require.Equal(t, "Keyed saves nothing against one call after another, and takes 11.1 % more than the rolling pool", title)
+
+	one := figures(500, 450, 300, 300)
+	one.Batches, one.Timed = 1, 1
+	_, said = head(t, &replay.Report{Total: one})
+	require.Contains(t, said, "Times are those of one batch, simulated from the recorded durations of its calls;")
+
+	instant := figures(0, 0, 0, 0)
+	_, said = head(t, &replay.Report{Total: instant})
+	require.Contains(t, said, "The calls of the batches with known times took none, so nothing is said about time.")
+}
+
+// The batches with a write or an exclusive call have a table of their own if they are some of all.
+func TestMixed(t *testing.T) {
+	some := figures(4, 3, 2, 2)
+	some.Batches = 3
+	for want, r := range map[string]*replay.Report{
+		"":                          {Total: figures(4, 3, 2, 2), Mixed: some},
+		"Each of them has a write":  {Total: figures(4, 3, 2, 2), Mixed: figures(4, 3, 2, 2)},
+		"None of them has a write":  {Total: figures(4, 3, 2, 2)},
+		"It has a write or an excl": {Total: replay.Figures{Batches: 1, Policies: some.Policies}, Mixed: replay.Figures{Batches: 1}},
+	} {
+		summary := byID(t, document(t, write(t, r)), "summary")
+		require.Contains(t, text(summary), want)
+		tables := 1
+		if want == "" {
+			tables = 2
+		}
+		require.Len(t, find(summary, tag("table")), tables, want)
+	}
+}
+
 // Without times it is rounds that are counted, and that is said.
 func TestHeadlineUntimed(t *testing.T) {
 	f := figures(0, 0, 0, 0)
@@ -82,6 +122,11 @@ func TestHeadlineBroken(t *testing.T) {
 	_, said := head(t, &replay.Report{Total: f})
 	require.Contains(t, said, "out of order: all at once 5 pairs in 2 batches (1 over a key).")
 	require.Contains(t, said, "Policies that promise the order kept it everywhere.")
+	require.Contains(t, said, "one of the two is exclusive")
+	f.Policies[3].Inverted.Keyed = 5
+	_, said = head(t, &replay.Report{Total: f})
+	require.NotContains(t, said, "exclusive")
+	f.Policies[3].Inverted.Keyed = 1
 
 	f.Policies[2].Inverted = replay.Inverted{Batches: 1, Calls: 1, Pairs: 1, Keyed: 1}
 	page := write(t, &replay.Report{Total: f})
@@ -127,11 +172,14 @@ func TestSizes(t *testing.T) {
 // Of a long table the first rows are shown, and the others folded below.
 func TestFolded(t *testing.T) {
 	r := &replay.Report{
-		Sessions: make([]replay.Session, 51), Waits: make([]replay.Wait, 21), Tools: make([]replay.Tool, 20),
+		Sessions: make([]replay.Session, 16), Waits: make([]replay.Wait, 16), Tools: make([]replay.Tool, 15),
 		Problems: make([]replay.Problem, 40),
 	}
+	for i := range r.Sessions {
+		r.Sessions[i].Batches = 1
+	}
 	root := document(t, write(t, r))
-	for id, want := range map[string][]int{"sessions": {50, 1}, "waits": {20, 1}, "tools": {20}, "problems": {20, 20}} {
+	for id, want := range map[string][]int{"sessions": {15, 1}, "waits": {15, 1}, "tools": {15}, "problems": {15, 25}} {
 		var rows []int
 		for _, body := range find(byID(t, root, id), tag("tbody")) {
 			rows = append(rows, len(find(body, tag("tr"))))
