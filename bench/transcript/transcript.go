@@ -56,6 +56,7 @@ type Call struct {
 	Reported   time.Duration // how long it took, as the tool or the agent itself measured; 0: it did not say
 	Waited     time.Duration // between Start and End, for somebody's permission; 0 also if that was not recorded
 	Tail       time.Duration // the part of Start to End that is after every other end before; 0 if either is not known
+	Background bool          // it went on behind its result, as the result says: how long it took is not known
 }
 
 // An Outcome says how a call ended.
@@ -77,10 +78,10 @@ func (o Outcome) String() string {
 // Took returns the best single figure for how long the body of call i ran, without the time that it waited for others
 // of its batch. Alone says that the agent that was recorded runs such a call alone, as most do with what writes: where
 // only the end of a call is exact, the call cannot have begun before the one before it ended. It reports false where
-// the transcript does not say, and where the call has not run.
+// the transcript does not say, where the call has not run, and where it went on in the background.
 func (b *Batch) Took(i int, alone bool) (time.Duration, bool) {
 	c := &b.Calls[i]
-	if c.Outcome == Rejected || c.Outcome == Unanswered {
+	if c.Outcome == Rejected || c.Outcome == Unanswered || c.Background {
 		return 0, false
 	}
 	if c.Reported > 0 {
