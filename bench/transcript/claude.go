@@ -11,6 +11,7 @@ type toolUseResult struct {
 	TotalDurationMs float64 `json:"totalDurationMs"` // of a sub-agent
 	DurationSeconds float64 `json:"durationSeconds"` // of a web search
 	Interrupted     bool    `json:"interrupted"`
+	BackgroundTask  string  `json:"backgroundTaskId"` // the command goes on: it was asked to, took too long, or a person sent it there
 }
 
 // A progress is a record of a sub-agent within that of the call that started it.
@@ -128,6 +129,7 @@ func (d *dispatcher) claudeResults(e *envelope, from agent, line int) {
 			if r.Interrupted {
 				a.outcome = Cancelled
 			}
+			a.background = r.BackgroundTask != ""
 		}
 		d.open.answer(from, true, a)
 	}

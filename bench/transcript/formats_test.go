@@ -366,3 +366,19 @@ func TestEveryFormatHasAClock(t *testing.T) {
 		assert.Regexp(t, `^[A-Z].{20,}\.$`, f.Clock().Text, f)
 	}
 }
+
+// A command may go on in the background although nobody asked for that when it was called: it took too long, or a
+// person sent it there. Its result says so, and how long it took is not known.
+func TestClaudeCodeBackground(t *testing.T) {
+	went := strings.TrimSuffix(result("a", 20), "}\n") + `,"toolUseResult":{"stdout":"","backgroundTaskId":"b1","durationMs":7}}` + "\n"
+	batches, _ := readAll(t, use("m1", "a", 0)+use("m1", "b", 1)+went+result("b", 30))
+	require.Len(t, batches, 1)
+	_, known := batches[0].Took(0, []bool{true})
+	assert.False(t, known)
+	assert.True(t, batches[0].Calls[0].Background)
+	assert.Equal(t, Succeeded, batches[0].Calls[0].Outcome)
+	took, known := batches[0].Took(1, nil)
+	assert.Equal(t, 29*time.Millisecond, took)
+	assert.True(t, known)
+	assert.False(t, batches[0].Calls[1].Background)
+}

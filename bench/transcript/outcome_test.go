@@ -105,7 +105,7 @@ func TestPermissionBeforeTheStart(t *testing.T) {
 		event(30, "permission.completed", `{"requestId":"r","toolCallId":"c"}`)+event(50, "tool.execution_complete", `{"toolCallId":"c","success":true}`))
 	require.Len(t, batches, 1)
 	assert.Empty(t, problems(report))
-	took, ok := batches[0].Took(0, false)
+	took, ok := batches[0].Took(0, nil)
 	assert.True(t, ok)
 	assert.Equal(t, 20*time.Millisecond, took)
 }
@@ -127,7 +127,7 @@ func TestEventsOfCodex(t *testing.T) {
 		batches, report := readAll(t, call(20, "b")+record(ms, "event_msg", `{"type":"exec_command_end","call_id":"b"}`)+output)
 		require.Len(t, batches, 1)
 		assert.Empty(t, problems(report))
-		took, ok := batches[0].Took(0, false)
+		took, ok := batches[0].Took(0, nil)
 		assert.True(t, ok)
 		assert.Equal(t, want, took, "told at %d ms", ms)
 	}

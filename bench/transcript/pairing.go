@@ -100,6 +100,8 @@ type answer struct {
 	at       time.Time
 	outcome  Outcome
 	reported time.Duration
+
+	background bool // it goes on
 }
 
 // answer records a result of one of the agent's calls. With anybody it may be a call of whichever agent.
@@ -133,7 +135,7 @@ func (p *pairing) answer(of agent, anybody bool, a answer) {
 // settle records the result of call i of a batch.
 func (p *pairing) settle(o *open, i int, a answer) {
 	c := &o.Calls[i]
-	c.Outcome = a.outcome
+	c.Outcome, c.Background = a.outcome, a.background
 	o.answered++
 	if a.reported > 0 {
 		c.Reported = a.reported

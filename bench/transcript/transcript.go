@@ -56,6 +56,7 @@ type Call struct {
 	Reported   time.Duration // how long it took, as the tool or the agent itself measured; 0: it did not say
 	Waited     time.Duration // between Start and End, for somebody's permission; 0 also if that was not recorded
 	Tail       time.Duration // the part of Start to End that is after every other end before; 0 if either is not known
+	Background bool          // it went on behind its result, as the result says: how long it took is not known
 }
 
 // An Outcome says how a call ended.
@@ -78,10 +79,10 @@ func (o Outcome) String() string {
 // of its batch. Alone says of each call whether the agent that was recorded runs it alone, as most do with what writes
 // and what they know nothing of: where only the end of a call is exact, such a call cannot have begun before all that
 // had ended by then, nor any call before a call in front of it that ran alone had ended. Nil says that all ran together.
-// Took reports false where the transcript does not say, and where the call has not run.
+// Took reports false where the transcript does not say, where the call has not run, and where it went on in the background.
 func (b *Batch) Took(i int, alone []bool) (time.Duration, bool) {
 	c := &b.Calls[i]
-	if c.Outcome == Rejected || c.Outcome == Unanswered {
+	if c.Outcome == Rejected || c.Outcome == Unanswered || c.Background {
 		return 0, false
 	}
 	if c.Reported > 0 {

@@ -258,6 +258,10 @@ type paths struct {
 // nothing of the machine is looked at, and a name is only a name.
 const recorded = "(recorded)"
 
+// maxPath is how long a path may be, in bytes, as in Linux. To resolve one takes time quadratic in its components, so
+// that a megabyte of them would take an hour.
+const maxPath = 4096
+
 // unknown is the working directory that is not known.
 const unknown = "(working directory)"
 
@@ -275,7 +279,7 @@ func newPaths(w Where, all []string) *paths {
 			relative++
 		}
 	}
-	if p.absolute(w.Dir) {
+	if p.absolute(w.Dir) && len(w.Dir) <= maxPath {
 		p.dir = w.Dir
 	}
 	p.mixed = p.dir == "" && absolute > 0 && relative > 0
@@ -332,6 +336,8 @@ func (p *paths) claims(s string, access plan.Access, tree bool) ([]plan.Claim, e
 		return nil, p.err
 	case s == "~" || strings.HasPrefix(s, "~/"):
 		return nil, errors.New("a path begins with ~, and nobody knows whose home that is")
+	case len(s) > maxPath:
+		return nil, fmt.Errorf("a path is longer than %d bytes", maxPath)
 	case strings.IndexByte(s, 0) >= 0:
 		return nil, errors.New("a path holds a NUL")
 	case p.dos && p.absolute(s) && !isDOS(s):

@@ -49,7 +49,7 @@
 // are walked through, so that it may be several files), or by "." for the arguments themselves, if they are just a
 // text. A list of such names is tried in order: the first that is there counts. With "default" a call without the
 // argument uses that instead, and the list may be empty; without it the call is exclusive, as is one whose argument is
-// not text, or no path.
+// not text, or no path, as what is longer than 4,096 bytes.
 //
 // # Paths
 //

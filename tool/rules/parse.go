@@ -249,8 +249,11 @@ func (p *parser) uses(r *rule, access plan.Access) error {
 
 var useKinds = map[string]useKind{"path": usePath, "tree": useTree, "patch": usePatch, "url": useURL}
 
+// errOf is that of a use which names its argument twice: nobody knows which one is meant.
+var errOf = errors.New("only a name has an \"of\": the others say the argument themselves")
+
 func (p *parser) use() (u use, err error) {
-	begin := int64(-1) // of its first member
+	begin, of := int64(-1), false // begin is that of its first member
 	err = p.object(func(name string) (err error) {
 		if begin < 0 {
 			begin = p.at
@@ -261,6 +264,9 @@ func (p *parser) use() (u use, err error) {
 			return p.fail(errors.New("a use is one of path, tree, patch, url, name"))
 		case kind != 0:
 			u.kind = kind
+			if of {
+				return p.fail(errOf)
+			}
 			u.of, err = p.arguments()
 		case name == "name":
 			u.kind = useName
@@ -270,6 +276,7 @@ func (p *parser) use() (u use, err error) {
 				}
 			}
 		case name == "of":
+			of = true
 			u.of, err = p.arguments()
 		case name == "default":
 			var s string
@@ -285,7 +292,12 @@ func (p *parser) use() (u use, err error) {
 	if err != nil {
 		return u, err
 	}
-	switch p.at = max(begin, 0); {
+	if begin >= 0 { // else its end is all that there is
+		p.at = begin
+	}
+	switch {
+	case of && u.kind != 0 && u.kind != useName:
+		err = p.fail(errOf)
 	case u.kind == 0:
 		err = p.fail(errors.New("must say path, tree, patch, url or name"))
 	case len(u.of) == 0 && u.fallback == nil && u.kind != useName:

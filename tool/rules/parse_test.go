@@ -30,7 +30,7 @@ func TestBadRulesSayWhere(t *testing.T) {
 		`{"rules":1,"tools":{"a":{"reads":[{"path":"p"}]}}}`:                       `rules: line 1, column 26: tools.a: reads and writes have no effect without "safe": true`,
 		`{"rules":1,"tools":{"a":{"safe":true,"reads":[{"pth":"p"}]}}}`:            `rules: line 1, column 48: tools.a.reads[0].pth: unknown member "pth": there are path, tree, patch, url, name, of, default`,
 		`{"rules":1,"tools":{"a":{"safe":true,"reads":[{"of":"p"}]}}}`:             `rules: line 1, column 48: tools.a.reads[0]: must say path, tree, patch, url or name`,
-		`{"rules":1,"tools":{"a":{"safe":true,"reads":[{}]}}}`:                     `rules: line 1, column 1: tools.a.reads[0]: must say path, tree, patch, url or name`,
+		`{"rules":1,"tools":{"a":{"safe":true,"reads":[{}]}}}`:                     `rules: line 1, column 48: tools.a.reads[0]: must say path, tree, patch, url or name`,
 		`{"rules":1,"tools":{"a":{"safe":true,"reads":[{"path":[]}]}}}`:            `rules: line 1, column 48: tools.a.reads[0]: must name an argument, or have a default`,
 		`{"rules":1,"tools":{"a":{"safe":true,"reads":[{"path":"a..b"}]}}}`:        `rules: line 1, column 55: tools.a.reads[0].path: "a..b" is no name of an argument`,
 		`{"rules":1,"tools":{"a":{"safe":true,"reads":[{"path":["a",7]}]}}}`:       `rules: line 1, column 60: tools.a.reads[0].path[1]: must be the name of an argument`,
@@ -39,6 +39,9 @@ func TestBadRulesSayWhere(t *testing.T) {
 		`{"rules":1,"tools":{"a*b":{}}}`:                                           `rules: line 1, column 21: tools.a*b: a * stands at the end of a name only`,
 		`{"rules":1,"tools":{"a":{"safe":true,"reads":{"path":"p"}}}}`:             `rules: line 1, column 46: tools.a.reads: must be a list`,
 		`{"rules":1,"tools":{"a":{"safe":tru}}}`:                                   `rules: line 1, column 36: not JSON: invalid character '}' in literal true (expecting 'e')`,
+		`{"rules":1,"tools":{"a":{"safe":true,"reads":[{"path":"p","of":"q"}]}}}`:  `rules: line 1, column 48: tools.a.reads[0]: only a name has an "of": the others say the argument themselves`,
+		`{"rules":1,"tools":{"a":{"safe":true,"reads":[{"of":"q","path":"p"}]}}}`:  `rules: line 1, column 57: tools.a.reads[0].path: only a name has an "of": the others say the argument themselves`,
+		"{\"rules\":1,\"tools\":{\"a\":{\"safe\":true,\n\"reads\":[{}]}}}":         `rules: line 2, column 11: tools.a.reads[0]: must say path, tree, patch, url or name`,
 	} {
 		_, err := rules.Parse([]byte(file))
 		var placed *rules.Error

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -154,4 +155,21 @@ func TestOnDisk(t *testing.T) {
 	taken := r.Calls(rules.Where{Dir: dir}, calls)
 	assert.False(t, plan.Conflict(taken[0].Call, taken[1].Call))
 	assert.Equal(t, seen[0].Claims[0].Key, taken[0].Claims[0].Key, "one file has one key either way")
+}
+
+// A path that is longer than any can be is nobody's, and costs nothing: to resolve one takes time quadratic in its
+// components, and hours if it has megabytes of them.
+func TestLongPaths(t *testing.T) {
+	r := parse(t, editor)
+	most := strings.Repeat("/a", 2000)
+	assert.Equal(t, []plan.Claim{write("file" + most)}, declare(r, "", "", "w", `{"p":`+quote(most)+`}`).Claims)
+	for _, dir := range []string{"", "/w"} {
+		for _, p := range []string{strings.Repeat("/a", 2049), "/" + strings.Repeat("a/", 8<<20), strings.Repeat("a/", 8<<20), strings.Repeat("../", 8<<20)} {
+			d := declare(r, "", dir, "w", `{"p":`+quote(p)+`}`)
+			assert.ErrorIs(t, d.Why, rules.ErrArgument)
+			assert.True(t, d.Exclusive())
+		}
+	}
+	long := declare(r, "", "/"+strings.Repeat("a/", 8<<20), "w", `{"p":"a"}`)
+	assert.Equal(t, []plan.Claim{write("file/(working directory)/a")}, long.Claims, "as if it were not known")
 }

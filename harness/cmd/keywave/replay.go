@@ -110,6 +110,9 @@ func (c *replayCommand) replay(ctx context.Context, h host) error {
 		if found.seen[file.path] {
 			return fmt.Errorf("%s is one of the transcripts: name another file for the page", c.HTML)
 		}
+		if c.Rules != "" && c.Rules != standardInput && realPath(c.Rules) == file.path && !file.direct {
+			return fmt.Errorf("%s is the file of the rules: name another file for the page", c.HTML)
+		}
 	}
 	reading := h.reading(found)
 	r, err := replay.Run(ctx, found.sources, replay.Options{
@@ -125,6 +128,9 @@ func (c *replayCommand) replay(ctx context.Context, h host) error {
 		return err
 	}
 	r.Problems = append(found.problems, r.Problems...)
+	if r.Problems == nil {
+		r.Problems = []replay.Problem{} // a list, in JSON too
+	}
 	if c.HTML == standardOutput {
 		if err := page.Write(h.stdout, r); err != nil {
 			return fmt.Errorf("writing the output: %w", err)

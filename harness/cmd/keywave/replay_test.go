@@ -326,3 +326,21 @@ func TestReplayProgress(t *testing.T) {
 		}
 	})
 }
+
+// The page does not replace the rules, and a report without problems has an empty list of them.
+func TestReplayPageIsNotTheRules(t *testing.T) {
+	dir := workDir(t, map[string]string{"s.jsonl": answer(0), "rules.json": `{"rules":1}`})
+	file := filepath.Join(dir, "rules.json")
+	require.NoError(t, os.Symlink(file, filepath.Join(dir, "link")))
+	before := contents(t, dir)
+	for _, page := range []string{"rules.json", "link"} {
+		code, out, errOut := keywave(t, "", "replay", filepath.Join(dir, "s.jsonl"), "--rules", file, "--html", filepath.Join(dir, page))
+		assert.Equal(t, exitUsage, code)
+		assert.Empty(t, out)
+		assert.Contains(t, errOut, "is the file of the rules: name another file for the page")
+		assert.Equal(t, before, contents(t, dir))
+	}
+	code, out, _ := keywave(t, "", "replay", "--format", "json", filepath.Join(dir, "s.jsonl"))
+	assert.Equal(t, exitDone, code)
+	assert.NotContains(t, out, "null")
+}
