@@ -6,10 +6,12 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -71,8 +73,12 @@ func (s settings) run(ctx context.Context) error {
 	for path, text := range pages {
 		files[path] = text
 	}
-	for path, text := range files {
-		failed = append(failed, replace(filepath.Join(s.root, path), text))
+	for _, path := range slices.Sorted(maps.Keys(files)) {
+		err := replace(filepath.Join(s.root, path), files[path])
+		if err == nil {
+			fmt.Fprintln(os.Stderr, "written:", path)
+		}
+		failed = append(failed, err)
 	}
 	return errors.Join(failed...)
 }

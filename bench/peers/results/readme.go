@@ -77,7 +77,7 @@ func (d *data) block() (string, error) {
 		return "", fmt.Errorf("it needs figures that were not measured: %s", strings.Join(slices.Sorted(maps.Keys(missing)), ", "))
 	}
 	return para("The time of `exec.Run` as a multiple of what others take for bodies that do nothing, at most 8 at once, turn and turn "+
-		"about on %s cores (%s):", d.runs[0].fields["cores"], d.runs[0].fields["cpu"]) + numbers(rows...) +
+		"about on %s cores (%s), the median of %s rounds:", d.runs[0].fields["cores"], d.runs[0].fields["cpu"], rounds(d.runs[0])) + numbers(rows...) +
 		para("A batch of 8 takes %s µs in all. Workers that only count up an index (conc's `iter`) take a %s part of it for 512 calls: "+
 			"order and keys have a price, which shows where bodies do nothing. With `In` a batch on distinct keys takes %s to %s times as "+
 			"long. Planning takes %s ns a call for distinct keys (%s in a batch of 65,536) and %s for one hot key, with %s allocations; a "+
@@ -85,6 +85,12 @@ func (d *data) block() (string, error) {
 			round(eight.median*8/1000), nth(iter.median), round(least(with...).median), round(most(with...).median),
 			round(distinct.median), round(many.median), round(hot.median), round(allocs.median), round(small.median), round(large.median)) +
 		d.agents(), nil
+}
+
+// rounds is how many there were.
+func rounds(r head) string {
+	n, _, _ := strings.Cut(r.fields["rounds"], " ")
+	return n
 }
 
 // agents is what recorded batches come to.
