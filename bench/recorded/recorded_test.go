@@ -189,6 +189,18 @@ func TestDeriveEndsAtABadBatch(t *testing.T) {
 	}
 }
 
+// TestLooseIsWithoutWrites: a command that runs tests and commits is no read of the tree.
+func TestLooseIsWithoutWrites(t *testing.T) {
+	for classes, want := range map[string]int{
+		`"test"`: 1, `"lint","fs-read"`: 1, `"build"`: 1, `"git-read"`: 2, `"test","git-write"`: 2, `"build","fs-write"`: 2, `"test","pkg"`: 2,
+	} {
+		f, err := recorded.Derive(trace.Read(strings.NewReader(`{"trace":"a","batch":1,"fmt":"opencode","calls":[` +
+			`{"i":0,"access":"exclusive","sh":[` + classes + `]},{"i":1,"access":"read","keys":[{"k":"f1","m":"r"}]}]}`)))
+		require.NoError(t, err)
+		assert.Equal(t, []int{want, want}, []int{f.All.Loose[0].Steps, f.All.Loose[1].Steps}, classes)
+	}
+}
+
 func TestDeriveOfNothing(t *testing.T) {
 	f, err := recorded.Derive(trace.Read(strings.NewReader("")))
 	require.NoError(t, err)
