@@ -147,6 +147,7 @@ func holds(t *testing.T, path string, want known) {
 		sum.Calls, sum.Timed, sum.Free = sum.Calls+s.Calls, sum.Timed+s.Timed, sum.Free+s.Free
 	}
 	assert.Equal(t, want, got)
+	assert.Equal(t, want.inverted, f.All.Of("first-fit").Batches)
 	assert.Equal(t, recorded.Sums{Calls: f.All.Calls, Timed: f.All.Timed, Free: f.All.Free}, sum, "the formats are all of it")
 
 	assert.Empty(t, f.KeyedSlower, "without a limit Keyed is slower than nothing that keeps the order")
