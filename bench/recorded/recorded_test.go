@@ -164,6 +164,7 @@ func holds(t *testing.T, path string, want known) {
 		sum.Calls, sum.Timed, sum.Free = sum.Calls+s.Calls, sum.Timed+s.Timed, sum.Free+s.Free
 	}
 	assert.Equal(t, want, got)
+	assert.Equal(t, want.inverted, f.All.Of("first-fit").Batches)
 	assert.Equal(t, recorded.Sums{Calls: f.All.Calls, Timed: f.All.Timed, Free: f.All.Free}, sum, "the formats are all of it")
 
 	assert.Empty(t, f.KeyedSlower, "without a limit Keyed is slower than nothing that keeps the order")
@@ -203,6 +204,18 @@ func TestDeriveEndsAtABadBatch(t *testing.T) {
 		f, err := recorded.Derive(trace.Read(strings.NewReader(text)))
 		assert.Nil(t, f)
 		assert.ErrorIs(t, err, want)
+	}
+}
+
+// TestLooseIsWithoutWrites: a command that runs tests and commits is no read of the tree.
+func TestLooseIsWithoutWrites(t *testing.T) {
+	for classes, want := range map[string]int{
+		`"test"`: 1, `"lint","fs-read"`: 1, `"build"`: 1, `"git-read"`: 2, `"test","git-write"`: 2, `"build","fs-write"`: 2, `"test","pkg"`: 2,
+	} {
+		f, err := recorded.Derive(trace.Read(strings.NewReader(`{"trace":"a","batch":1,"fmt":"opencode","calls":[` +
+			`{"i":0,"access":"exclusive","sh":[` + classes + `]},{"i":1,"access":"read","keys":[{"k":"f1","m":"r"}]}]}`)))
+		require.NoError(t, err)
+		assert.Equal(t, []int{want, want}, []int{f.All.Loose[0].Steps, f.All.Loose[1].Steps}, classes)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -126,6 +127,11 @@ func TestSourceFails(t *testing.T) {
 		"half: reading it failed: line 5: the disk is gone (1)\n", problems(r))
 	assert.Equal(t, 2, r.Total.Batches)
 	assert.Equal(t, 1, closed, "a source is closed once")
+
+	long := replay.Source{Name: "long", Open: func() (io.ReadCloser, error) { return nil, errors.New(strings.Repeat("ü", 1<<20)) }}
+	told := run(t, replay.Options{}, long).Problems[0].Text
+	assert.Less(t, len(told), 400)
+	assert.True(t, utf8.ValidString(told))
 }
 
 // TestSourcePanics: it does not take the others with it, and what it says stays where it is, as it could be a text.

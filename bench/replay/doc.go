@@ -35,10 +35,11 @@
 //
 // # What is bounded
 //
-// Transcripts may be hostile, and without end. Sessions beyond the first 10,000 are summed in one; so are tools and
-// waits beyond a few thousand, and problems are counted where they are not listed. A batch of more than 4,096 calls is
-// left out, as is one with thousands of claims or a megabyte of keys; one of more than 100 calls is not drawn; and
-// where one has very many exclusive tools other declarations are not tried. Each is said among the problems.
+// Transcripts may be hostile, and without end. Sessions beyond the first 10,000 are summed in one; so are tools beyond
+// 1,000 and waits beyond 4,000, of a source's session at most 1,000 sub-agents are counted, and problems are counted
+// where they are not listed. A batch of more than 4,096 calls is left out, as is one with thousands of claims or a
+// megabyte of keys; one of more than 100 calls is not drawn; and where one has very many exclusive tools other
+// declarations are not tried. Each such batch is told among the problems.
 //
 // # What is told of a transcript
 //

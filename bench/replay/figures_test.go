@@ -324,14 +324,15 @@ func TestRandomTranscripts(t *testing.T) {
 
 // TestSlower: with a limit the keyed pool can be slower, as it starts a read early and then has no slot for a longer one.
 func TestSlower(t *testing.T) {
-	log := text("log", `{"trace":"t","batch":1,"fmt":"x","calls":[`+
-		`{"i":0,"tool":"a","access":"write","keys":[{"k":"c","m":"w"}],"est_ms":2,"err":false},`+
-		`{"i":1,"tool":"a","access":"read","keys":[{"k":"c","m":"r"}],"est_ms":1,"err":false},`+
-		`{"i":2,"tool":"a","access":"read","keys":[{"k":"c","m":"r"}],"est_ms":7,"err":false},`+
-		`{"i":3,"tool":"a","access":"read","keys":[{"k":"d","m":"r"}],"est_ms":6,"err":false}]}`)
+	one := `{"trace":"t","batch":1,"fmt":"x","calls":[` +
+		`{"i":0,"tool":"a","access":"write","keys":[{"k":"c","m":"w"}],"est_ms":2,"err":false},` +
+		`{"i":1,"tool":"a","access":"read","keys":[{"k":"c","m":"r"}],"est_ms":1,"err":false},` +
+		`{"i":2,"tool":"a","access":"read","keys":[{"k":"c","m":"r"}],"est_ms":7,"err":false},` +
+		`{"i":3,"tool":"a","access":"read","keys":[{"k":"d","m":"r"}],"est_ms":6,"err":false}]}` + "\n"
+	log := text("log", one+one)
 	f := run(t, replay.Options{Limit: 2, Largest: 1}, log).Total
-	assert.Equal(t, []trace.Millis{10, 9}, []trace.Millis{policy(t, f, "keyed").Time, policy(t, f, "rolling").Time})
-	assert.Equal(t, []any{1, trace.Millis(1)}, []any{f.Slower, f.SlowerBy})
+	assert.Equal(t, []trace.Millis{20, 18}, []trace.Millis{policy(t, f, "keyed").Time, policy(t, f, "rolling").Time})
+	assert.Equal(t, []any{2, trace.Millis(2)}, []any{f.Slower, f.SlowerBy})
 	assert.Zero(t, run(t, replay.Options{}, log).Total.Slower)
 }
 

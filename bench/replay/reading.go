@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"strings"
 	"sync"
 
 	"github.com/keywave-go/keywave/bench/transcript"
@@ -152,7 +153,7 @@ func (r *reading) fails(what string, err error) {
 	const most = 300
 	text := fmt.Sprintf("%s: %v", what, err)
 	if len(text) > most {
-		text = text[:most] + "…"
+		text = strings.ToValidUTF8(text[:most], "") + "…"
 	}
 	r.problems = append(r.problems, Problem{Kind: "not read", Text: text, Count: 1})
 }

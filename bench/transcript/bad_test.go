@@ -111,6 +111,15 @@ func TestLogThatIsBeingWritten(t *testing.T) {
 	}
 }
 
+// What is said around a list is of that list alone.
+func TestDocumentsBehindEachOther(t *testing.T) {
+	const list = `[{"role":"assistant","tool_calls":[{"id":"1","function":{"name":"f"}}]}]`
+	batches, _ := readAll(t, `{"sessionId":"s","cwd":"/w","model":"m","messages":`+list+"}\n"+list)
+	require.Len(t, batches, 2)
+	assert.Equal(t, []string{"s", "/w", "m"}, []string{batches[0].Session, batches[0].Dir, batches[0].Model})
+	assert.Equal(t, []string{"", "", ""}, []string{batches[1].Session, batches[1].Dir, batches[1].Model})
+}
+
 func TestTooLongRecordIsReadOver(t *testing.T) {
 	long := strings.Repeat("x", 2000)
 	for name, c := range map[string]struct {

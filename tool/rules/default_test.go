@@ -82,6 +82,11 @@ func TestUntimed(t *testing.T) {
 	assert.True(t, declare(r, "claude-code", "", "Bash", `{"command":"x","run_in_background":true}`).Untimed)
 	assert.False(t, declare(r, "claude-code", "", "Bash", `{"command":"x","run_in_background":false}`).Untimed)
 	assert.False(t, declare(r, "claude-code", "", "Read", `{"file_path":"/a"}`).Untimed)
+	r = parse(t, `{"rules":1,"tools":{"x":{"background":["a","b.c"]},"y":{"untimed":true,"background":"a"}}}`)
+	for arguments, want := range map[string]bool{`{"a":true}`: true, `{"b":{"c":true}}`: true, `{"a":"true"}`: false, `{"b":true}`: false, `[]`: false} {
+		assert.Equal(t, want, declare(r, "", "", "x", arguments).Untimed, arguments)
+	}
+	assert.True(t, declare(r, "", "", "y", `{"a":false}`).Untimed)
 }
 
 // The file of a user wins over the defaults: by the exact name, by the beginning of one, for an agent and for all.

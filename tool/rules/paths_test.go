@@ -39,6 +39,8 @@ func TestSpellingsOfAPath(t *testing.T) {
 			assert.Equal(t, a.Claims, b.Claims)
 		}
 	}
+	mac := r.Calls(rules.Where{Dir: "/w"}, []tool.Call{{Name: "w", Arguments: `{"p":"/users/ME/a"}`}, {Name: "w", Arguments: `{"p":"/Users/me/A"}`}})
+	assert.Equal(t, mac[0].Claims, mac[1].Claims, "one path shows what system it is")
 	assert.NotEqual(t, declare(r, "", "/w", "w", `{"p":"A"}`).Claims, declare(r, "", "/w", "w", `{"p":"a"}`).Claims)
 }
 

@@ -41,8 +41,8 @@ told. Steps are rounds, and need no times.
 What the calls claim is said by rules: of the tools of those agents, and of --rules, which is described by "go doc
 github.com/keywave-go/keywave/tool/rules". A tool without a rule is exclusive: its calls run alone. Shell tools are, too.
 
-Of what is in transcripts names of tools, and types of records that are not known, are all that is shown. With --names it is
-also what calls claim, in the batches of --format json and --html, and where calls are out of order. Nothing is written but
+Of what is in transcripts names of tools, types of records that are not known, and the one character at which a line is no
+JSON, are all that is shown. With --names it is also what calls claim, in the batches of --format json and --html, and where calls are out of order. Nothing is written but
 the page, and nothing is sent anywhere.
 
 --format json prints one document; "go doc -all github.com/keywave-go/keywave/bench/replay Report" tells its members.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -74,6 +75,12 @@ func TestReplayOfFilesThatCannotBeRead(t *testing.T) {
 		for _, name := range []string{"a.jsonl", "b.jsonl", "c.jsonl"} {
 			if all || name == "b.jsonl" {
 				require.NoError(t, os.Remove(filepath.Join(dir, name)))
+			}
+		}
+		if all {
+			for _, s := range slices.Backward(found.sources) { // whichever is tried first
+				_, err := s.Open()
+				require.Error(t, err)
 			}
 		}
 		r, err := replay.Run(context.Background(), found.sources, replay.Options{})

@@ -264,6 +264,13 @@ func TestReplayRules(t *testing.T) {
 	assert.Equal(t, 1, r.Tools[0].AsFree.Steps)
 }
 
+// A file of rules without end is not waited for.
+func TestReplayRulesAreTooLarge(t *testing.T) {
+	v := invocation{stdin: repeat(' ')}
+	assert.Equal(t, exitUsage, v.run(t, "replay", ".", "--rules", "-"))
+	assert.Equal(t, "keywave: standard input: larger than 16 MiB, which no file of rules is\n", v.errOut.String())
+}
+
 func TestReplayLimit(t *testing.T) {
 	dir := workDir(t, map[string]string{"s.jsonl": answer(0)})
 	assert.Equal(t, 1, replayJSON(t, "", dir, "--limit", "1").Limit)

@@ -166,6 +166,16 @@ func TestReplayTextOfHostileNames(t *testing.T) {
 	}
 }
 
+// Two calls meet in the key that both use: below a tree it is the other's.
+func TestReplayKeyInWhichCallsMeet(t *testing.T) {
+	claims := func(c ...replay.Claim) replay.Call { return replay.Call{Claims: c} }
+	tree, file := claims(replay.Claim{Key: "src", Tree: true}), claims(replay.Claim{Key: "x"}, replay.Claim{Key: "src/a.go", Write: true})
+	assert.Equal(t, "src/a.go", meeting(tree, file))
+	assert.Equal(t, "src/a.go", meeting(file, tree))
+	assert.Equal(t, "src/a.go", meeting(file, file))
+	assert.Empty(t, meeting(file, claims()))
+}
+
 func TestReplayCSV(t *testing.T) {
 	r := aReport()
 	r.Sessions[0].File, r.Sessions[1].File = "=HYPERLINK(\"x\")", "a, \"b\"\nc"
