@@ -21,6 +21,7 @@ import (
 type simulated struct {
 	five      []time.Duration // the makespans of the batch of five, by policy
 	synthetic []synthetic
+	chosen    int               // so many of them are of workload.All; the others show where it cannot hold
 	here      *recorded.Figures // of the recorded batches in the repository
 	inverted  trace.Batch       // the smallest of them that first-fit inverts
 }
@@ -62,8 +63,9 @@ func simulate(root string) (simulated, error) {
 		}
 		s.five = append(s.five, r.Makespan)
 	}
-	all := append(workload.All(syntheticCalls, syntheticSeed),
-		workload.Exclusives(syntheticCalls, 257, syntheticSeed), workload.Exclusives(syntheticCalls, 512, syntheticSeed))
+	all := workload.All(syntheticCalls, syntheticSeed)
+	s.chosen = len(all)
+	all = append(all, workload.Exclusives(syntheticCalls, 257, syntheticSeed), workload.Exclusives(syntheticCalls, 512, syntheticSeed))
 	for _, w := range all {
 		one, err := simulateWorkload(w)
 		if err != nil {
