@@ -37,6 +37,7 @@ func identify(b *transcript.Batch) (id identity, ok bool) {
 		}
 		if len(c.ID) < uniqueID {
 			text(b.Session)
+			text(b.Turn)
 			text(c.Start.String())
 		}
 	}
