@@ -10,6 +10,11 @@ import (
 // others is the tool that stands for those that are not kept.
 const others = "(others)"
 
+// repeated is said of batches that are there twice. They are no less counted: the first may not have been looked at yet
+// when the second is.
+const repeated = "batch that is there already, in this transcript or in one before it, and counts again: a session " +
+	"that was resumed or forked, or a sub-agent that is in two files"
+
 // report puts together what was summed.
 func (s *sums) report(ctx context.Context, sources []Source, o Options) (*Report, error) {
 	r := &Report{
@@ -32,6 +37,10 @@ func (s *sums) report(ctx context.Context, sources []Source, o Options) (*Report
 	}
 	s.reportWaits(r)
 	s.reportTools(r)
+	for source, n := range s.repeats.again() {
+		p := Problem{File: sources[source].Name, Kind: "repeated", Text: repeated, Count: n}
+		s.problems.add(problem{place{source, maxSourceProblems}, p})
+	}
 	for _, p := range s.problems.sorted() {
 		r.Problems = append(r.Problems, p.Problem)
 	}

@@ -19,6 +19,7 @@ const (
 	maxProblems       = 1_000
 	maxSourceProblems = 20
 	maxShown          = 1_000 // batches
+	maxRepeats        = 1 << 16
 )
 
 // A sessionKey is a session by its format and a hash of its name.
@@ -78,12 +79,13 @@ type sums struct {
 	largest      best[*sight]
 	inverted     best[*sight]
 	problems     best[problem]
+	repeats      repeats
 	unlisted     int // problems
 	turned       int // batches with inversions
 }
 
 func newSums(o Options) *sums {
-	s := &sums{sizes: map[int]*Size{}, formats: map[origin]*formatSum{}}
+	s := &sums{sizes: map[int]*Size{}, formats: map[origin]*formatSum{}, repeats: repeats{most: maxRepeats}}
 	s.pieces = best[*piece]{most: maxSessions, order: func(a, b *piece) int { return a.at.compare(b.at) }, drop: s.forget}
 	s.waits = table[waitKey, waitSum]{most: maxWaits, order: func(a, b waitKey) int {
 		return cmp.Or(cmp.Compare(a.tool, b.tool), cmp.Compare(a.other, b.other), cmp.Compare(a.why, b.why))
@@ -176,6 +178,7 @@ func (s *sums) merge(o *sums) {
 	for _, p := range o.problems.items {
 		s.problems.add(p)
 	}
+	s.repeats.merge(&o.repeats)
 	s.unlisted += o.unlisted
 	s.turned += o.turned
 }
@@ -251,6 +254,9 @@ func (c *collector) turn(b *transcript.Batch, t *trial, r *ruling, tools []what)
 			p.agents = map[uint64]struct{}{}
 		}
 		p.agents[hashed(b.Agent)] = struct{}{}
+	}
+	if id, ok := identify(b); ok {
+		c.repeats.add(id, c.source, 1)
 	}
 	size := c.size(len(b.Calls))
 	size.Batches++

@@ -30,8 +30,10 @@
 // says that two calls that are declared to conflict would have run together or changed places. That is a risk that the
 // policy takes, and no proof that something broke: around a command that only looked nothing did.
 //
-// Some things cannot be seen. A session that was resumed may repeat an earlier one, and then its batches count twice.
-// A log that is read while it is written counts as far as it goes.
+// A session that was resumed or forked may repeat an earlier one, and what a sub-agent does may be in two files. Such
+// batches count each time, and among the problems it is said how many there are, of each source: those with the calls,
+// their arguments and their ids of another before them. Without ids that no other call has, they cannot be told from
+// others. A log that is read while it is written counts as far as it goes.
 //
 // # What is bounded
 //
@@ -39,7 +41,8 @@
 // 1,000 and waits beyond 4,000, of a source's session at most 1,000 sub-agents are counted, and problems are counted
 // where they are not listed. A batch of more than 4,096 calls is left out, as is one with thousands of claims or a
 // megabyte of keys; one of more than 100 calls is not drawn; and where one has very many exclusive tools other
-// declarations are not tried. Each such batch is told among the problems.
+// declarations are not tried. Each such batch is told among the problems. Repeats are looked for among 65,536 batches, or
+// somewhat more.
 //
 // # What is told of a transcript
 //

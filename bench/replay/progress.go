@@ -1,11 +1,15 @@
 package replay
 
-import "sync"
+import (
+	"fmt"
+	"sync"
+)
 
 // progress adds up what is read of all sources, and tells it now and then.
 type progress struct {
 	mu          sync.Mutex
 	call        func(done, total int64) // nil: nobody asks
+	fail        func(error)             // is told of a panic of call
 	done, total int64
 	told        int64
 }
@@ -24,13 +28,24 @@ func (p *progress) add(read, more int64) {
 	p.total += more
 	if p.done-p.told >= often {
 		p.told = p.done
-		p.call(p.done, p.total)
+		p.tell(p.done)
 	}
+}
+
+// tell calls it. What panics is not called again.
+func (p *progress) tell(done int64) {
+	defer func() {
+		if v := recover(); v != nil {
+			p.call = nil
+			p.fail(fmt.Errorf("%w: Progress panicked: %v", ErrOptions, v))
+		}
+	}()
+	p.call(done, p.total)
 }
 
 // end says that all is read.
 func (p *progress) end() {
 	if p.call != nil {
-		p.call(p.total, p.total)
+		p.tell(p.total)
 	}
 }

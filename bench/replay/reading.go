@@ -71,7 +71,10 @@ func (r *reading) batches(c *collector, seen *transcript.Report) (err error) {
 	}
 	shut := sync.OnceFunc(func() { _ = file.Close() })
 	defer shut()
-	stop := context.AfterFunc(r.ctx, shut)
+	stop := context.AfterFunc(r.ctx, func() {
+		defer func() { _ = recover() }() // on a goroutine of its own; that of the source meets it again
+		shut()
+	})
 	defer stop()
 	r.file = file
 	for b, err := range transcript.Read(r, seen) {

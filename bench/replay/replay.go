@@ -17,7 +17,7 @@ import (
 var (
 	// ErrNothing is returned if there are no sources at all. Sources without a batch are no error: the report says so.
 	ErrNothing = errors.New("no transcripts to replay")
-	// ErrOptions is wrapped by errors about options and sources that make no sense.
+	// ErrOptions is wrapped by errors about options and sources that make no sense, and about a Progress that panics.
 	ErrOptions = errors.New("cannot replay")
 )
 
@@ -44,7 +44,7 @@ type Source struct {
 //
 // Bad input is no error. What is wrong with a source, also that it cannot be opened or that reading it fails midway, is
 // among [Report].Problems, and what could be read of it counts. The error wraps [ErrOptions] if the options or a source
-// make no sense, is [ErrNothing] if there are no sources, and otherwise the cause of ctx, which ends it: then it
+// make no sense or Progress panics, is [ErrNothing] if there are no sources, and otherwise the cause of ctx, which ends it: then it
 // waits for no more than the Read and the batch that each of its goroutines is at.
 //
 // As many sources are read at once as there are processors, the largest first. The report does not depend on that: the
@@ -78,6 +78,7 @@ func Run(ctx context.Context, sources []Source, o Options) (*Report, error) {
 
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	p.fail = cancel
 	all := newSums(o)
 	var next atomic.Int64
 	var mu sync.Mutex
@@ -120,6 +121,8 @@ func Run(ctx context.Context, sources []Source, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.end()
+	if p.end(); context.Cause(ctx) != nil {
+		return nil, context.Cause(ctx)
+	}
 	return report, nil
 }

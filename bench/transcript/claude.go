@@ -11,7 +11,7 @@ type toolUseResult struct {
 	TotalDurationMs float64 `json:"totalDurationMs"` // of a sub-agent
 	DurationSeconds float64 `json:"durationSeconds"` // of a web search
 	Interrupted     bool    `json:"interrupted"`
-	BackgroundTask  string  `json:"backgroundTaskId"` // the command goes on: it was asked to, took too long, or a person sent it there
+	BackgroundTask  string  `json:"backgroundTaskId"` // it goes on: asked to, too slow, or sent there by a person
 }
 
 // A progress is a record of a sub-agent within that of the call that started it.

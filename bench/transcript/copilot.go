@@ -90,6 +90,9 @@ func (d *dispatcher) copilot(e *envelope, line int) bool {
 		if !data.Success {
 			a.outcome = copilotFailure(string(data.Error))
 		}
+		if c := d.open.call(data.ToolCallID); c != nil {
+			a.background = copilotBackground(c.Arguments)
+		}
 		d.open.answer(from, true, a)
 	default:
 		kind, _, _ := strings.Cut(e.Type, ".")
@@ -111,6 +114,21 @@ func (d *dispatcher) copilotBatch(data *copilotData, turn string, line int) Batc
 		Model: data.Model, Dir: d.dir,
 	}
 }
+
+// copilotBackground reports whether a shell was asked to go on behind its result.
+func copilotBackground(arguments string) bool {
+	if len(arguments) > maxShell {
+		return false
+	}
+	var shell struct {
+		Mode   string `json:"mode"`
+		Detach bool   `json:"detach"`
+	}
+	return json.Unmarshal([]byte(arguments), &shell) == nil && (shell.Mode == "async" || shell.Detach)
+}
+
+// maxShell is how long the arguments of a shell may be in which a mode is looked for.
+const maxShell = 1 << 20
 
 func copilotFailure(failure string) Outcome {
 	switch {

@@ -331,6 +331,21 @@ line 3 copilot session=s agent=p turn=turn 0 model= dir=
 	assert.Equal(t, "unknown record (type brand.new) at line 7\n", problems(report))
 }
 
+// A shell that was asked to go on behind its result took nobody knows how long.
+func TestCopilotBackground(t *testing.T) {
+	for arguments, background := range map[string]bool{
+		`{"command":"x","mode":"async"}`: true, `{"command":"x","mode":"sync","detach":true}`: true,
+		`{"command":"x","mode":"sync"}`: false, `{"command":"async"}`: false, `"async"`: false,
+	} {
+		batches, _ := readAll(t, `{"type":"assistant.message","data":{"messageId":"m","toolRequests":[{"toolCallId":"k","name":"bash","arguments":`+arguments+`}]}}
+{"type":"tool.execution_start","timestamp":`+stamped(0)+`,"data":{"toolCallId":"k"}}
+{"type":"tool.execution_complete","timestamp":`+stamped(5)+`,"data":{"toolCallId":"k","success":true}}`)
+		require.Len(t, batches, 1)
+		_, known := batches[0].Took(0, []bool{true, true, true})
+		assert.Equal(t, !background, known, arguments)
+	}
+}
+
 func TestDSHTimes(t *testing.T) {
 	batches, report := readAll(t, `{"type":"session","version":0,"id":"s","createdAt":1767225600000,"cwd":"/w"}
 {"type":"assistant/message","seq":1,"time":1767225600000,"data":{"turn":1,"step":2,"message":{"content":[{"type":"tool-call","id":"a","name":"read","arguments":"{\"path\":\"x\"}"},{"type":"tool-call","id":"b","name":"read","arguments":"{}"}]}}}

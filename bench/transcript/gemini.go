@@ -26,7 +26,7 @@ func (d *dispatcher) gemini(e *envelope, line int) bool {
 		return false
 	}
 	if o := d.open.at(from); o != nil && o.Turn == e.ID && e.Type == "gemini" {
-		o.Calls, o.answered = nil, 0 // as it is now
+		o.Calls, o.byID, o.noID, o.answered = nil, nil, 0, 0 // as it is now
 	} else {
 		d.open.end(from)
 	}

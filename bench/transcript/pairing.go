@@ -26,7 +26,9 @@ type agent struct{ session, agent string }
 type open struct {
 	Batch
 	of       agent
-	records  map[string]bool // that were used already
+	records  map[string]bool  // that were used already
+	byID     map[string][]int // indexes of calls; those in front may have a result
+	noID     int              // calls without an id that have no result
 	answered int
 	asked    map[int]time.Time // keywave: when an approval was asked for
 }
@@ -87,8 +89,15 @@ func (p *pairing) once(o *open, id string, line int) bool {
 func (p *pairing) add(o *open, c Call) {
 	if c.ID == "" {
 		p.report.note(MissingID, c.Line, "a call")
-	} else if slices.ContainsFunc(o.Calls, func(other Call) bool { return other.ID == c.ID }) {
-		p.report.note(DuplicateID, c.Line, "")
+		o.noID++
+	} else {
+		if _, twice := o.byID[c.ID]; twice {
+			p.report.note(DuplicateID, c.Line, "")
+		}
+		if o.byID == nil {
+			o.byID = map[string][]int{}
+		}
+		o.byID[c.ID] = append(o.byID[c.ID], len(o.Calls))
 	}
 	o.Calls = append(o.Calls, c)
 }
@@ -122,11 +131,13 @@ func (p *pairing) answer(of agent, anybody bool, a answer) {
 		}
 	}
 	if i < 0 {
-		if o != nil && a.id != "" && slices.ContainsFunc(o.Calls, func(c Call) bool { return c.ID == a.id }) {
-			p.report.note(RepeatedResult, a.line, "")
-		} else {
-			p.report.note(ResultWithoutCall, a.line, "")
+		kind := ResultWithoutCall
+		if o != nil && a.id != "" {
+			if _, known := o.byID[a.id]; known {
+				kind = RepeatedResult
+			}
 		}
+		p.report.note(kind, a.line, "")
 		return
 	}
 	p.settle(o, i, a)
@@ -135,6 +146,9 @@ func (p *pairing) answer(of agent, anybody bool, a answer) {
 // settle records the result of call i of a batch.
 func (p *pairing) settle(o *open, i int, a answer) {
 	c := &o.Calls[i]
+	if c.ID == "" && c.Outcome == Unanswered && a.outcome != Unanswered {
+		o.noID--
+	}
 	c.Outcome, c.Background = a.outcome, a.background
 	o.answered++
 	if a.reported > 0 {
@@ -154,12 +168,20 @@ func (o *open) find(a answer) int {
 	if o == nil || a.id == "" {
 		return -1
 	}
-	return slices.IndexFunc(o.Calls, func(c Call) bool { return c.Outcome == Unanswered && c.ID == a.id })
+	calls, known := o.byID[a.id]
+	for len(calls) > 0 && o.Calls[calls[0]].Outcome != Unanswered {
+		calls = calls[1:]
+		o.byID[a.id] = calls // it stays known
+	}
+	if !known || len(calls) == 0 {
+		return -1
+	}
+	return calls[0]
 }
 
 // guess returns the first call without a result that an answer could be for, if one of the two has no id.
 func (o *open) guess(a answer) int {
-	if o == nil {
+	if o == nil || a.id != "" && o.noID == 0 {
 		return -1
 	}
 	return slices.IndexFunc(o.Calls, func(c Call) bool {
@@ -169,11 +191,9 @@ func (o *open) guess(a answer) int {
 
 // call returns the call with an id, of whichever agent; nil if none is open.
 func (p *pairing) call(id string) *Call {
-	for i := len(p.open) - 1; i >= 0 && id != ""; i-- {
-		for j := range p.open[i].Calls {
-			if c := &p.open[i].Calls[j]; c.ID == id && c.Outcome == Unanswered {
-				return c
-			}
+	for i := len(p.open) - 1; i >= 0; i-- {
+		if j := p.open[i].find(answer{id: id}); j >= 0 {
+			return &p.open[i].Calls[j]
 		}
 	}
 	return nil

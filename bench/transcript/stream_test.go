@@ -156,3 +156,25 @@ func BenchmarkRead(b *testing.B) {
 		})
 	}
 }
+
+// A hostile log has as many results of nobody's calls as it likes, while as much is open as may be: to find that out
+// takes no look at every call.
+func BenchmarkResultsOfNobody(b *testing.B) {
+	var open strings.Builder
+	for agent := range 50 {
+		for i := range 1000 {
+			id := fmt.Sprint(agent, ".", i)
+			open.WriteString(strings.Replace(use(fmt.Sprint("m", agent), id, 0), `"sessionId":"s"`, fmt.Sprintf(`"sessionId":"s%d"`, agent), 1))
+		}
+	}
+	text := open.String() + strings.Repeat(result("nobody", 1), 20_000)
+	b.ReportAllocs()
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		var r Report
+		for _, err := range Read(strings.NewReader(text), &r) {
+			require.NoError(b, err)
+		}
+		require.Equal(b, 20_000, r.Count(ResultWithoutCall))
+	}
+}

@@ -1,0 +1,60 @@
+package replay_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keywave-go/keywave/bench/replay"
+)
+
+const again = "batch that is there already, in this transcript or in one before it, and counts again: a session that was " +
+	"resumed or forked, or a sub-agent that is in two files"
+
+// turns is a session with n batches, whose ids no other call has.
+func turns(session string, n int) string {
+	c := &claude{session: session}
+	for i := range n {
+		c.batch(1000*i, fmt.Sprintf("msg_%018d", i), "Read "+path("/w/a")+" 30", "Edit "+path("/w/b")+" 20")
+	}
+	return c.b.String()
+}
+
+// TestRepeats: what is there twice is told, of the source that repeats it, whichever is read first.
+func TestRepeats(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	once := turns("first", 3)
+	forked := strings.ReplaceAll(turns("fork", 5), `"uuid":"u`, `"uuid":"v`)
+	rewritten := strings.ReplaceAll(turns("late", 1), "2026-01-01", "2026-02-01")
+	sources := []replay.Source{
+		text("first", once), text("fork", forked), text("late", rewritten), text("itself", strings.ReplaceAll(once+once, "msg_", "mes_")),
+		// Others ids may be those of any session: then it has to be the same one, at the same time.
+		good("short").source("short"), good("other").source("other"), good("short").source("copy"),
+	}
+	var before string
+	for _, processors := range []int{1, 8} {
+		for size := range int64(3) {
+			runtime.GOMAXPROCS(processors)
+			for i := range sources {
+				sources[i].Size = size * int64(i%3)
+			}
+			r := run(t, replay.Options{}, sources...)
+			assert.Equal(t, []replay.Problem{
+				{File: "fork", Text: again, Count: 3}, {File: "late", Text: again, Count: 1},
+				{File: "itself", Text: again, Count: 3}, {File: "copy", Text: again, Count: 1},
+			}, r.Problems)
+			assert.Equal(t, 3+5+1+6+3, r.Total.Batches, "they count")
+			raw, err := json.Marshal(r)
+			require.NoError(t, err)
+			if before != "" {
+				assert.Equal(t, before, string(raw))
+			}
+			before = string(raw)
+		}
+	}
+}
