@@ -45,8 +45,8 @@ func TestRepeats(t *testing.T) {
 			}
 			r := run(t, replay.Options{}, sources...)
 			assert.Equal(t, []replay.Problem{
-				{File: "fork", Kind: "repeated", Text: again, Count: 3}, {File: "late", Text: again, Count: 1},
-				{File: "itself", Kind: "repeated", Text: again, Count: 3}, {File: "copy", Text: again, Count: 1},
+				{File: "fork", Kind: "repeated", Text: again, Count: 3}, {File: "late", Kind: "repeated", Text: again, Count: 1},
+				{File: "itself", Kind: "repeated", Text: again, Count: 3}, {File: "copy", Kind: "repeated", Text: again, Count: 1},
 			}, r.Problems)
 			assert.Equal(t, 3+5+1+6+3, r.Total.Batches, "they count")
 			raw, err := json.Marshal(r)
