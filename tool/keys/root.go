@@ -172,6 +172,10 @@ func (r *Root) resolve(path string, follow bool) (Path, error) {
 	var crossed []Link
 	missing := false // at does not exist, or is no directory: the rest is only appended
 	for len(rest) > 0 {
+		if missing && !slices.Contains(rest, "..") { // in one go: name by name it takes time quadratic in a path
+			at = filepath.Join(append([]string{at}, rest...)...)
+			break
+		}
 		name := rest[0]
 		rest = rest[1:]
 		if name == ".." { // out of a link's target; at is real, so its parent is lexical

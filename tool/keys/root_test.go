@@ -340,3 +340,12 @@ func FuzzKey(f *testing.F) {
 		}
 	})
 }
+
+// TestLongPathsTakeLinearTime: a path without end, of a model or of a log, is refused or has its key, and costs no more
+// than it is long. Were it not so, this would take hours.
+func TestLongPathsTakeLinearTime(t *testing.T) {
+	root, err := keys.OpenRoot(t.TempDir())
+	require.NoError(t, err)
+	_, err = root.Follow("none" + strings.Repeat("/a", 1<<18))
+	require.ErrorContains(t, err, "too long")
+}

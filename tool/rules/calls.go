@@ -258,8 +258,7 @@ type paths struct {
 // nothing of the machine is looked at, and a name is only a name.
 const recorded = "(recorded)"
 
-// maxPath is how long a path may be, in bytes, as in Linux. To resolve one takes time quadratic in its components, so
-// that a megabyte of them would take an hour.
+// maxPath is how long a path may be, in bytes, as in Linux: a call with a longer one did nothing to any file.
 const maxPath = 4096
 
 // unknown is the working directory that is not known.
