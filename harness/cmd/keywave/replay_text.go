@@ -233,22 +233,38 @@ func (t *replayed) sessions() {
 		return cmp.Or(cmp.Compare(gain(b.Figures, "rolling"), gain(a.Figures, "rolling")), cmp.Compare(gain(b.Figures, "serial"), gain(a.Figures, "serial")))
 	})
 	t.title("By session: those in which keyed saves most")
-	cols := []column{{head: "#", right: true}, {head: "file"}, {head: "batches", right: true}, {head: "serial", right: true},
-		{head: "keyed", right: true}, {head: "vs serial", right: true}, {head: "vs rolling", right: true}}
+	cols := []column{{head: "#", right: true}, {head: "file"}, {head: "batches", right: true}, {head: "calls", right: true},
+		{head: "serial", right: true}, {head: "rolling", right: true}, {head: "keyed", right: true}, {head: "vs serial", right: true},
+		{head: "vs rolling", right: true}}
 	var rows [][]string
 	for _, s := range all[:min(mostRows, len(all))] {
-		row := []string{strconv.Itoa(s.ID), fileName(s.File), grouped(s.Batches), "", "", "", ""}
+		row := []string{strconv.Itoa(s.ID), fileName(s.File), grouped(s.Batches), grouped(s.Calls)}
 		serial, rolling, keyed := under(s.Figures, "serial"), under(s.Figures, "rolling"), under(s.Figures, "keyed")
 		if s.Timed == 0 {
-			row[3], row[4] = several(serial.Steps, "step"), several(keyed.Steps, "step")
+			row = append(row, several(serial.Steps, "step"), several(rolling.Steps, "step"), several(keyed.Steps, "step"), "", "")
 		} else {
-			row[3], row[4], row[5], row[6] = span(serial.Time), span(keyed.Time), change(keyed.Time, serial.Time), change(keyed.Time, rolling.Time)
+			row = append(row, span(serial.Time), span(rolling.Time), span(keyed.Time), change(keyed.Time, serial.Time), change(keyed.Time, rolling.Time))
 		}
 		rows = append(rows, row)
+	}
+	if t.width < 100 {
+		keep := []int{0, 1, 2, 4, 6, 7, 8}
+		cols = picked(cols, keep)
+		for i, row := range rows {
+			rows[i] = picked(row, keep)
+		}
 	}
 	t.fit(cols, rows, 1, clipLeft)
 	t.rows(cols, rows, nil)
 	t.more(len(all)-len(rows), "more session")
+}
+
+// picked are those of all that have these indexes.
+func picked[T any](all []T, indexes []int) (some []T) {
+	for _, i := range indexes {
+		some = append(some, all[i])
+	}
+	return some
 }
 
 // formats are the figures by format, and how good the times of each are.
