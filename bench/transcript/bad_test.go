@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"os"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -109,6 +110,31 @@ func TestLogThatIsBeingWritten(t *testing.T) {
 			require.Zero(t, report.Count(ResultWithoutCall)+report.Count(MixedFormats), "%s[:%d]: %s", name, n, problems(report))
 		}
 	}
+}
+
+// A list of documents is read as the documents behind each other are.
+func TestListOfDocuments(t *testing.T) {
+	openCode, err := os.ReadFile("testdata/opencode_export.json")
+	require.NoError(t, err)
+	gemini, err := os.ReadFile("testdata/gemini_cli_chat.json")
+	require.NoError(t, err)
+	messages, err := os.ReadFile("testdata/openai_messages.json")
+	require.NoError(t, err)
+	documents := []string{string(openCode), string(gemini), `{"messages":` + string(messages) + `}`}
+	want, _ := readAll(t, strings.Join(documents, "\n"))
+	for _, list := range []string{"[" + strings.Join(documents, ",\n") + "]", "[" + strings.Join(documents, ",") + "]\n"} {
+		got, _ := readAll(t, list)
+		require.Len(t, got, len(want))
+		for i := range got {
+			assert.Equal(t, []any{want[i].Session, want[i].Dir, want[i].Turn, len(want[i].Calls)},
+				[]any{got[i].Session, got[i].Dir, got[i].Turn, len(got[i].Calls)})
+		}
+	}
+	deep := strings.Repeat(`[{"messages":`, 4_000) + "[]" + strings.Repeat("}]", 4_000) // and not the documents in these
+	_, report := readAll(t, "["+strings.Repeat(`{"messages":[`, 4_000)+strings.Repeat("]}", 4_000)+"]")
+	assert.Less(t, report.Records, 10)
+	_, report = readAll(t, deep)
+	assert.Less(t, report.Records, 10)
 }
 
 // What is said around a list is of that list alone.

@@ -50,9 +50,10 @@ type envelope struct {
 	Calls json.RawMessage `json:"calls"`
 
 	// message lists, and Codex's items without a payload
-	Content       []block      `json:"content"`
-	ToolCallsList []openAICall `json:"tool_calls"`
-	ToolCallID    string       `json:"tool_call_id"`
+	Content       []block           `json:"content"`
+	ToolCallsList []openAICall      `json:"tool_calls"`
+	ToolCallID    string            `json:"tool_call_id"`
+	Messages      []json.RawMessage `json:"messages"` // of a document that is a record as a whole
 	item
 }
 
@@ -212,6 +213,13 @@ func (d *dispatcher) take(r record) (bad string) {
 			d.session, d.dir = e.Info.ID, e.Info.Directory
 		}
 		return ""
+	}
+	if r.list == element && len(e.Messages) > 0 { // a list of documents
+		d.take(record{r.raw, r.line, header})
+		for _, m := range e.Messages {
+			d.take(record{m, r.line, noList}) // what is in it is a document no more
+		}
+		return d.take(record{line: r.line, list: listEnd})
 	}
 	f := e.format()
 	if f == Codex && d.format == OpenAI && e.Type == "message" {

@@ -40,7 +40,8 @@ func (d *dispatcher) keywave(e *envelope, line int) bool {
 		b := Batch{Format: Keywave, Session: d.session, Turn: turn, Line: line}
 		for _, called := range data.Calls {
 			called.Arguments = first(strings.TrimSpace(called.Arguments), "{}")
-			d.open.add(d.open.batch(from, b), Call{Call: called, Line: line})
+			o := d.open.batch(from, b) // calls have places there: no id is missed
+			o.Calls = append(o.Calls, Call{Call: called, Line: line})
 		}
 	case harness.TypeToolCall, harness.TypeApprovalAsk, harness.TypeApprovalAnswer, harness.TypeToolSettle,
 		harness.TypeToolResult:
