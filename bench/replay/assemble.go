@@ -10,10 +10,12 @@ import (
 // others is the tool that stands for those that are not kept.
 const others = "(others)"
 
-// repeated is said of batches that are there twice. They are no less counted: the first may not have been looked at yet
-// when the second is.
-const repeated = "batch that is there already, in this transcript or in one before it, and counts again: a session " +
-	"that was resumed or forked, or a sub-agent that is in two files"
+// repeated is said of n batches that are there twice. They are no less counted: the first may not have been looked at
+// yet when the second is.
+func repeated(n int) string {
+	return "batch" + times(n) + " that is there already, in this transcript or in one before it, and counts again: a " +
+		"session that was resumed or forked, or a sub-agent that is in two files"
+}
 
 // report puts together what was summed.
 func (s *sums) report(ctx context.Context, sources []Source, o Options) (*Report, error) {
@@ -38,7 +40,7 @@ func (s *sums) report(ctx context.Context, sources []Source, o Options) (*Report
 	s.reportWaits(r)
 	s.reportTools(r)
 	for source, n := range s.repeats.again() {
-		p := Problem{File: sources[source].Name, Kind: "repeated", Text: repeated, Count: n}
+		p := Problem{File: sources[source].Name, Kind: "repeated", Text: repeated(n), Count: n}
 		s.problems.add(problem{place{source, maxSourceProblems}, p})
 	}
 	for _, p := range s.problems.sorted() {

@@ -238,7 +238,7 @@ func TestHugeBatches(t *testing.T) {
 	assert.Equal(t, 1, r.Unshown)
 	assert.Len(t, r.Tools, 599)
 	assert.Equal(t, "many: batch too large to be simulated (more than 4096 calls, 8192 claims or 1048576 bytes of keys), left out (1)\n"+
-		"tools: exclusive tool in a batch with too many, missing from what other declarations would save (599)\n"+
+		"tools: exclusive tool ×599 in a batch with too many, missing from what other declarations would save (599)\n"+
 		"tools: batch worth a look, but too large to be shown (1)\n", problems(r))
 }
 

@@ -1,21 +1,25 @@
 package replay
 
-import "github.com/keywave-go/keywave/bench/transcript"
+import (
+	"strings"
+
+	"github.com/keywave-go/keywave/bench/transcript"
+)
 
 // An origin is the format of a transcript. Recorded batches are of as many origins as the formats that they were recorded
 // from: these differ in how good their clocks are, and their figures more than anything else.
 type origin string
 
-// recordings are the formats that batches are recorded from, as those who recorded them name them, and what their times
-// are good for. See README.md of bench/testdata.
-var recordings = map[string]transcript.Quality{
-	"claude-code":   transcript.UpperBound,
-	"codex-rollout": transcript.UpperBound,
-	"copilot-cli":   transcript.Exact,
-	"dsh-session":   transcript.UpperBound,
-	"gemini-cli":    transcript.NoClock,
-	"opencode":      transcript.Exact,
-	"pi-session":    transcript.TailOnly,
+// recordings are the formats that batches are recorded from, by the names that those who recorded them use: see
+// README.md of bench/testdata. Their times are as good as the clock that they were made from.
+var recordings = map[string]transcript.Format{
+	"claude-code":   transcript.ClaudeCode,
+	"codex-rollout": transcript.Codex,
+	"copilot-cli":   transcript.Copilot,
+	"dsh-session":   transcript.DSH,
+	"gemini-cli":    transcript.Gemini,
+	"opencode":      transcript.OpenCode,
+	"pi-session":    transcript.Pi,
 }
 
 const recorded = string(transcript.Recorded) + "/"
@@ -31,10 +35,8 @@ func originOf(b *transcript.Batch) origin {
 
 // clock returns what the times of the origin are good for.
 func (o origin) clock() transcript.Clock {
-	for from, quality := range recordings {
-		if o == origin(recorded+from) {
-			return transcript.Clock{Quality: quality, Text: transcript.Recorded.Clock().Text}
-		}
+	if from, ok := strings.CutPrefix(string(o), recorded); ok {
+		return transcript.Clock{Quality: recordings[from].Clock().Quality, Text: transcript.Recorded.Clock().Text}
 	}
 	return transcript.Format(o).Clock()
 }

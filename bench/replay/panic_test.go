@@ -3,6 +3,7 @@ package replay_test
 import (
 	"context"
 	"io"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -45,6 +46,36 @@ func TestClosePanics(t *testing.T) {
 	r := run(t, replay.Options{}, panics, good("t").source("good"))
 	assert.Equal(t, 1, r.Total.Batches)
 	assert.Equal(t, "panics: reading it panicked, and nothing of it counts: string (1)\n", problems(r))
+}
+
+// TestProgressPanicsOnce: a source that is about to tell how far it is, when Progress panics, does not.
+func TestProgressPanicsOnce(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	called, about := make(chan struct{}), make(chan struct{})
+	read, calls := 0, 0
+	slow := replay.Source{Name: "slow", Open: func() (io.ReadCloser, error) {
+		return shutting{reads(func(p []byte) (int, error) {
+			for i := range p {
+				p[i] = ' '
+			}
+			if read < 1<<18 && read+len(p) >= 1<<18 {
+				<-called
+				close(about)
+			}
+			read += len(p)
+			return len(p), nil
+		}), func() error { return nil }}, nil
+	}}
+	_, err := replay.Run(context.Background(), []replay.Source{text("large", strings.Repeat(" ", 8<<20)), slow}, replay.Options{
+		Progress: func(int64, int64) {
+			calls++
+			close(called)
+			<-about
+			panic("enough")
+		},
+	})
+	assert.ErrorContains(t, err, "Progress panicked: enough")
+	assert.Equal(t, 1, calls)
 }
 
 // TestProgressPanics: whichever call it is, that is the error of Run, and no fault of a source.

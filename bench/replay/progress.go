@@ -8,7 +8,7 @@ import (
 // progress adds up what is read of all sources, and tells it now and then.
 type progress struct {
 	mu          sync.Mutex
-	call        func(done, total int64) // nil: nobody asks
+	call        func(done, total int64) // nil: nobody asks, or it panicked
 	fail        func(error)             // is told of a panic of call
 	done, total int64
 	told        int64
@@ -19,14 +19,11 @@ const often = 1 << 20
 
 // add says that so many bytes were read, and that there are so many more in all than was known.
 func (p *progress) add(read, more int64) {
-	if p.call == nil {
-		return
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.done += read
 	p.total += more
-	if p.done-p.told >= often {
+	if p.call != nil && p.done-p.told >= often {
 		p.told = p.done
 		p.tell(p.done)
 	}

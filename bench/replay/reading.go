@@ -166,15 +166,15 @@ func (r *reading) note(c *collector, seen *transcript.Report) {
 	for _, p := range seen.Problems {
 		r.problems = append(r.problems, Problem{Kind: p.Kind.String(), Text: shownProblem(p), Count: p.Count})
 	}
-	count := func(n int, text string, args ...any) {
+	count := func(n int, what, text string) {
 		if n > 0 {
-			r.problems = append(r.problems, Problem{Kind: "left out", Text: fmt.Sprintf(text, args...), Count: n})
+			r.problems = append(r.problems, Problem{Kind: "left out", Text: what + times(n) + " " + text, Count: n})
 		}
 	}
-	count(c.many, "batch too large to be simulated (more than %d calls, %d claims or %d bytes of keys), left out",
-		maxCalls, maxClaims, maxKeys)
-	count(c.tried, "exclusive tool in a batch with too many, missing from what other declarations would save")
-	count(c.big, "batch worth a look, but too large to be shown")
+	count(c.many, "batch", fmt.Sprintf("too large to be simulated (more than %d calls, %d claims or %d bytes of keys), left out",
+		maxCalls, maxClaims, maxKeys))
+	count(c.tried, "exclusive tool", "in a batch with too many, missing from what other declarations would save")
+	count(c.big, "batch", "worth a look, but too large to be shown")
 	for i, p := range r.problems {
 		p.File = r.source.Name
 		switch {
@@ -184,4 +184,12 @@ func (r *reading) note(c *collector, seen *transcript.Report) {
 			c.unlisted += p.Count
 		}
 	}
+}
+
+// times says how often a problem came up, as those of package transcript do.
+func times(n int) string {
+	if n == 1 {
+		return ""
+	}
+	return fmt.Sprintf(" ×%d", n)
 }

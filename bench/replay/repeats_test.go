@@ -13,7 +13,7 @@ import (
 	"github.com/keywave-go/keywave/bench/replay"
 )
 
-const again = "batch that is there already, in this transcript or in one before it, and counts again: a session that was " +
+const again = " that is there already, in this transcript or in one before it, and counts again: a session that was " +
 	"resumed or forked, or a sub-agent that is in two files"
 
 // turns is a session with n batches, whose ids no other call has.
@@ -45,8 +45,8 @@ func TestRepeats(t *testing.T) {
 			}
 			r := run(t, replay.Options{}, sources...)
 			assert.Equal(t, []replay.Problem{
-				{File: "fork", Kind: "repeated", Text: again, Count: 3}, {File: "late", Kind: "repeated", Text: again, Count: 1},
-				{File: "itself", Kind: "repeated", Text: again, Count: 3}, {File: "copy", Kind: "repeated", Text: again, Count: 1},
+				{File: "fork", Kind: "repeated", Text: "batch ×3" + again, Count: 3}, {File: "late", Kind: "repeated", Text: "batch" + again, Count: 1},
+				{File: "itself", Kind: "repeated", Text: "batch ×3" + again, Count: 3}, {File: "copy", Kind: "repeated", Text: "batch" + again, Count: 1},
 			}, r.Problems)
 			assert.Equal(t, 3+5+1+6+3, r.Total.Batches, "they count")
 			raw, err := json.Marshal(r)

@@ -174,10 +174,11 @@ type Inversion struct {
 	Overlap bool `json:"overlap"`
 }
 
-// A Problem is something about a source.
+// A Problem is something about a source. Those of one kind are the same thing, in different files. What keywave replay
+// finds before it reads is of the kinds "not looked at" and "no transcripts".
 type Problem struct {
 	File  string `json:"file"`
-	Kind  string `json:"kind"` // those of one kind are the same in different files: "torn end", "not read", ...
+	Kind  string `json:"kind"` // as transcript's Kind says it, or "not read", "left out", "repeated" or "more"
 	Text  string `json:"text"` // what it is, how often and in which lines
 	Count int    `json:"count"`
 }

@@ -75,7 +75,7 @@ func (t *transcripts) find(ctx context.Context, stdin io.Reader, from []string) 
 				name = filepath.Join(path, strings.TrimPrefix(real, reals[i]))
 			}
 			if err != nil {
-				t.problem(name, "cannot be looked at: "+cause(err))
+				t.problem(name, "not looked at", "cannot be looked at: "+cause(err))
 				continue
 			}
 			any = true
@@ -86,7 +86,7 @@ func (t *transcripts) find(ctx context.Context, stdin io.Reader, from []string) 
 		}
 		if !any {
 			none = append(none, path)
-			t.problem(path, noTranscripts)
+			t.problem(path, "no transcripts", noTranscripts)
 		}
 	}
 	if len(t.sources) == 0 {
@@ -110,8 +110,8 @@ func realPath(path string) string {
 
 const noTranscripts = "no transcripts in it: looked for .jsonl, .ndjson and .json"
 
-func (t *transcripts) problem(file, text string) {
-	t.problems = append(t.problems, replay.Problem{File: file, Text: text, Count: 1})
+func (t *transcripts) problem(file, kind, text string) {
+	t.problems = append(t.problems, replay.Problem{File: file, Kind: kind, Text: text, Count: 1})
 }
 
 // addFile adds the file real, which is to be called name.

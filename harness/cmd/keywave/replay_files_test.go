@@ -52,7 +52,7 @@ func TestReplayFiles(t *testing.T) {
 	// One without transcripts among others is told.
 	require.NoError(t, os.Mkdir(at("empty"), 0o700))
 	r := replayJSON(t, "", at("in"), at("empty"))
-	assert.Equal(t, []replay.Problem{{File: at("empty"), Text: noTranscripts, Count: 1}}, r.Problems)
+	assert.Equal(t, []replay.Problem{{File: at("empty"), Kind: "no transcripts", Text: noTranscripts, Count: 1}}, r.Problems)
 	assert.Equal(t, 2, r.Total.Batches)
 }
 

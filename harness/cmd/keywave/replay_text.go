@@ -400,7 +400,7 @@ func (t *replayed) problems() {
 			for _, x := range rest {
 				files[x.File], times = true, times+x.Count
 			}
-			t.say(plain, "… and %s ×%s in %s", clean(kind), grouped(times), several(len(files), "more file"))
+			t.say(plain, "… and %s ×%s in %s", clean(kind), grouped(times), several(len(files), "file"))
 		}
 	}
 }
