@@ -65,6 +65,9 @@ func (s *sums) sessions(r *Report, sources []Source) (map[sessionKey]int, map[or
 			ids[p.key] = id
 		}
 		to := joined[id-1]
+		if p.main && !to.main { // not that of a sub-agent, which may come first
+			to.at, to.main = p.at, true
+		}
 		to.add(&p.tally)
 		maps.Copy(to.agents, p.agents)
 	}

@@ -208,6 +208,12 @@ func TestSubAgents(t *testing.T) {
 	assert.Equal(t, []int{5, 4}, []int{r.Total.Turns, r.Total.Batches})
 	require.Len(t, r.Batches, 1)
 	assert.True(t, r.Batches[0].Sub)
+	// A directory of its sub-agents comes before the file of a session, which is the one to name.
+	r = run(t, replay.Options{}, three.source("agent"), both)
+	require.Len(t, r.Sessions, 1)
+	assert.Equal(t, "log", r.Sessions[0].File)
+	r = run(t, replay.Options{}, three.source("agent"))
+	assert.Equal(t, "agent", r.Sessions[0].File, "there is no other one")
 }
 
 // TestHugeBatches: a batch larger than any agent's is left out and told; one with very many calls is counted, and not

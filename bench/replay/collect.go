@@ -33,6 +33,7 @@ type sessionKey struct {
 type piece struct {
 	at     place
 	key    sessionKey
+	main   bool                // some of it is of the agent itself, and not of a sub-agent
 	agents map[uint64]struct{} // hashes of their names
 	tally
 }
@@ -236,6 +237,7 @@ func (c *collector) turn(b *transcript.Batch, t *trial, r *ruling, tools []what)
 	groups := []*tally{&c.total, &c.format(originOf(b), at).tally, &c.rest}
 	if p != nil {
 		groups[2] = &p.tally
+		p.main = p.main || b.Agent == ""
 	}
 	if r == nil {
 		for _, g := range groups {

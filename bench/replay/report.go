@@ -74,8 +74,10 @@ type FormatFigure struct {
 
 // A Session is what is known of one session.
 type Session struct {
-	ID     int    `json:"id"`   // from 1
-	File   string `json:"file"` // the name of its source; empty for the last one, which is all others, if there are too many
+	ID int `json:"id"` // from 1
+	// File is the name of its source, the first with a batch of the agent itself; empty for the last one, which is all
+	// others, if there are too many.
+	File   string `json:"file"`
 	Format string `json:"format"`
 	Agents int    `json:"agents"` // sub-agents of which there are batches
 	Figures

@@ -38,9 +38,10 @@ func (f Format) Clock() Clock {
 			"the measured duration is used instead where the rollout has one of at least a millisecond; of a command that " +
 			"goes on in the background it is that of the first look only."}
 	case ClaudeCode:
-		return Clock{UpperBound, "From the line of the call to the line of its result: that holds what was still " +
-			"streaming, permission prompts, hooks and queueing behind other calls. The duration that a tool reports is used " +
-			"instead where there is one."}
+		return Clock{UpperBound, "From the line of the call to the line of its result, less the wait for calls in front " +
+			"of it that the agent is taken to have run alone (what writes, shells, tools without a rule); those that it ran " +
+			"together all the same took longer than is said here. It holds what was still streaming, permission prompts and " +
+			"hooks. The duration that a tool reports is used instead where there is one."}
 	case DSH:
 		return Clock{UpperBound, "From the start of a call to its result, which is recorded in the model's order: that " +
 			"holds waiting for earlier results. Logs without times have no clock."}

@@ -77,8 +77,9 @@ func (o Outcome) String() string {
 
 // Took returns the best single figure for how long the body of call i ran, without the time that it waited for others
 // of its batch. Alone says of each call whether the agent that was recorded runs it alone, as most do with what writes
-// and what they know nothing of: where only the end of a call is exact, such a call cannot have begun before all that
-// had ended by then, nor any call before a call in front of it that ran alone had ended. Nil says that all ran together.
+// and what they know nothing of: where only the end of a call is exact, such a call cannot have begun before the calls in
+// front of it had ended, nor any call before a call in front of it that ran alone had. Calls of which that cannot be true,
+// as the one in front ended later, ran together after all. Nil says that all did.
 // Took reports false where the transcript does not say, where the call has not run, and where it went on in the background.
 func (b *Batch) Took(i int, alone []bool) (time.Duration, bool) {
 	c := &b.Calls[i]
@@ -100,12 +101,10 @@ func (b *Batch) Took(i int, alone []bool) (time.Duration, bool) {
 		return whole, true
 	case UpperBound:
 		for j, ran := range alone[:min(i, len(alone))] {
-			if end := b.Calls[j].End; ran && end.After(c.Start) && !end.After(c.End) {
+			waited := ran || i < len(alone) && alone[i]
+			if end := b.Calls[j].End; waited && end.After(c.Start) && !end.After(c.End) {
 				whole = min(whole, c.End.Sub(end))
 			}
-		}
-		if i < len(alone) && alone[i] {
-			whole = min(whole, c.Tail)
 		}
 		return whole, true
 	case TailOnly:
