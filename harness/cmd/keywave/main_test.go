@@ -143,7 +143,7 @@ func TestExitCodes(t *testing.T) {
 		"version as a flag":   {"", []string{"--version"}, 0, "keywave "},
 		"help of agent":       {"", []string{"agent", "--help"}, 0, "INTERRUPTED"},
 		"help of log":         {"", []string{"log", "--help"}, 0, "--follow ends with exit code 2"},
-		"help of replay":      {"", []string{"replay", "--help"}, 0, "vs_rolling_ms"},
+		"help of replay":      {"", []string{"replay", "--help"}, 0, "saved_vs_rolling_ms"},
 		"tools":               {"", []string{"tools"}, 0, "make_directory"},
 		"done":                {ok, []string{"run", "-", "--dir", dir}, 0, "hello"},
 		"planned":             {ok, []string{"plan", "-", "--dir", dir}, 0, "1 call in 1 wave"},

@@ -39,17 +39,22 @@ model took to answer, and answers with a single call, are in no time. How good t
 told. Steps are rounds, and need no times.
 
 What the calls claim is said by rules: of the tools of those agents, and of --rules, which is described by "go doc
-github.com/keywave-go/keywave/tool/rules". A tool without a rule is exclusive: its calls run alone. Shell tools are, too.
+github.com/keywave-go/keywave/tool/rules". A tool without a rule is exclusive: its calls run alone. Shell tools are, too. A rule
+is for all calls of a tool, whatever command they run. These would have docs_search overlap everything, and Bash all that reads:
+
+  {"rules": 1, "tools": {"docs_search": {"safe": true}},
+   "agents": {"claude-code": {"Bash": {"safe": true, "reads": [{"tree": [], "default": "/"}]}}}}
 
 Of what is in transcripts names of tools, types of records that are not known, and the one character at which a line is no
-JSON, are all that is shown. With --names it is also what calls claim, in the batches of --format json and --html, and where calls are out of order. Nothing is written but
-the page, and nothing is sent anywhere.
+JSON, are all that is shown. With --names it is also what calls claim, in the batches of --format json and --html, and where calls are out
+of order. Paths of transcripts are shown, too, and those of some agents hold the names of projects: look before you pass a report
+on. Nothing is written but the page, and nothing is sent anywhere.
 
 --format json prints one document; "go doc -all github.com/keywave-go/keywave/bench/replay Report" tells its members.
 
 --format csv prints a row for all batches (the scope is "total") and each session ("session"), under each policy: scope, session, file,
 format, policy, ordered (it promises to keep the order of calls in conflict), limit, turns (answers with calls), batches, calls, timed (batches
-with all times), steps, ms, bound_ms (what no policy that keeps the order can beat), vs_serial_ms and vs_rolling_ms (what it takes less than these),
+with all times), steps, ms, bound_ms (what no policy that keeps the order can beat), saved_vs_serial_ms and saved_vs_rolling_ms (what it takes less than these),
 waited (calls that the keyed pool kept back), and inverted_batches, inverted_calls and inverted_pairs, which ran out of order. All but the total
 can be summed up. A name that a spreadsheet would take for a formula has a ' in front.
 

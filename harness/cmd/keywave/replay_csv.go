@@ -13,7 +13,7 @@ import (
 // replayColumns are those of the CSV form of a report. The help tells them: they stay as they are.
 var replayColumns = []string{
 	"scope", "session", "file", "format", "policy", "ordered", "limit", "turns", "batches", "calls", "timed", "steps", "ms", "bound_ms",
-	"vs_serial_ms", "vs_rolling_ms", "waited", "inverted_batches", "inverted_calls", "inverted_pairs",
+	"saved_vs_serial_ms", "saved_vs_rolling_ms", "waited", "inverted_batches", "inverted_calls", "inverted_pairs",
 }
 
 // replayCSV writes a report as rows, of all batches and of each session, under each policy.

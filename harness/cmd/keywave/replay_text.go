@@ -137,6 +137,16 @@ func (t *replayed) summary() {
 	if bounds > 0 {
 		t.say(plain, "Of %s the times are upper bounds, which may hold waiting: there it may save less.", several(bounds, "batch"))
 	}
+	copies := 0
+	for _, x := range t.Problems {
+		if x.Kind == "repeated" {
+			copies += x.Count
+		}
+	}
+	if copies > 0 {
+		t.say(t.p.warm, "There are %s that another transcript has already, as that of a session that was resumed: they count again in all that follows.",
+			several(copies, "batch"))
+	}
 	if m := t.Mixed; m.Timed > 0 && m.Batches < f.Batches {
 		t.say(plain, "In the %s of these with a write or an exclusive call it saves %s and %s.", grouped(m.Timed),
 			share(under(m, "serial").Time-under(m, "keyed").Time, under(m, "serial").Time),
