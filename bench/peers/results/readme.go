@@ -77,7 +77,7 @@ func (d *data) block() (string, error) {
 		return "", fmt.Errorf("it needs figures that were not measured: %s", strings.Join(slices.Sorted(maps.Keys(missing)), ", "))
 	}
 	return para("The time of `exec.Run` as a multiple of what others take for bodies that do nothing, at most 8 at once, turn and turn "+
-		"about on %s cores (%s), the median of %s rounds:", d.runs[0].fields["cores"], d.runs[0].fields["cpu"], rounds(d.runs[0])) + numbers(rows...) +
+		"about on %s cores (%s), the median of %s:", d.runs[0].fields["cores"], d.runs[0].fields["cpu"], rounds(d.runs[0])) + numbers(rows...) +
 		para("A batch of 8 takes %s µs in all. Workers that only count up an index (conc's `iter`) take a %s part of it for 512 calls: "+
 			"order and keys have a price, which shows where bodies do nothing. With `In` a batch on distinct keys takes %s to %s times as "+
 			"long. Planning takes %s ns a call for distinct keys (%s in a batch of 65,536) and %s for one hot key, with %s allocations; a "+
@@ -90,7 +90,10 @@ func (d *data) block() (string, error) {
 // rounds is how many there were.
 func rounds(r head) string {
 	n, _, _ := strings.Cut(r.fields["rounds"], " ")
-	return n
+	if n == "1" {
+		return "one round"
+	}
+	return n + " rounds"
 }
 
 // agents is what recorded batches come to.
@@ -123,8 +126,9 @@ func (d *data) agents() string {
 		rows[4] = append(rows[4], grouped(f.All.Of(p).Pairs))
 		rows[5] = append(rows[5], grouped(f.All.Of(p).Keyed))
 	}
-	return para("What coding agents asked for in %s recorded turns with two or more calls, simulated with the times that were recorded:",
-		grouped(f.All.Batches)) + numbers(rows...) + strings.TrimSuffix(para("² the longest chain of conflicts: nothing that keeps the order is "+
+	return para("What coding agents asked for in %s recorded turns with two or more calls. Times are of the %s that have them, and most are the best "+
+		"guess of whoever recorded them: they say what order of magnitude a policy saves.",
+		grouped(f.All.Batches), grouped(f.All.Timed)) + numbers(rows...) + strings.TrimSuffix(para("² the longest chain of conflicts: nothing that keeps the order is "+
 		"faster. %.0f %% of these turns have neither a write nor an exclusive call. ³ Whoever recorded them judged commands one by one, and found "+
 		"most only to read; a host that does not look into them gets this, as does `keywave replay`. The turns are not published, but for a "+
 		"part of them in [bench/testdata](bench/testdata). [bench/RESULTS.md](bench/RESULTS.md) has all that was measured, with its noise and how to "+

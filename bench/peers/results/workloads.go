@@ -19,7 +19,18 @@ func (d *data) fiveCalls() string {
 	for i, p := range sim.Policies() {
 		rows[0], rows[1] = append(rows[0], p.Name), append(rows[1], fmt.Sprint(d.five[i].Milliseconds()))
 	}
-	return "## Five calls\n\n" + para("Edit a 50 ms, read b 300, edit a 50, read c 50, read a 50; without a limit.") + numbers(rows...)
+	return "## Policies\n\n" + para("What is simulated below, from the slowest to the floor. Steps are rounds: what a policy takes if each call takes one.") +
+		texts([]string{"policy", "what it does", "keeps the order"},
+			[]string{"serial", "one call after another", "yes"},
+			[]string{"windows", "reads in windows as large as the limit, of which the next begins when all of one are done; the rest alone", "yes"},
+			[]string{"read-runs", "consecutive reads together, the rest alone", "yes"},
+			[]string{"rolling", "the rolling pool: calls start in order, and what is not a read is a barrier", "yes"},
+			[]string{"waves", "the waves of `plan.Ordered`, one after another", "yes"},
+			[]string{"keyed", "a call waits for the earlier calls that it conflicts with", "yes"},
+			[]string{"first-fit", "the waves of `plan.FirstFit`", "no"},
+			[]string{"locks", "a lock for every key, and no order", "no"},
+			[]string{"at-once", "everything at the same time, whatever it does", "no"}) +
+		"## Five calls\n\n" + para("Edit a 50 ms, read b 300, edit a 50, read c 50, read a 50; without a limit.") + numbers(rows...)
 }
 
 func (w synthetic) label() string { return fmt.Sprintf("%s (%s)", w.Name, w.Params) }
