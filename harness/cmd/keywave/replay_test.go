@@ -17,6 +17,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keywave-go/keywave/bench/replay"
+	"github.com/keywave-go/keywave/plan"
+	"github.com/keywave-go/keywave/tool"
+	"github.com/keywave-go/keywave/tool/rules"
 )
 
 // A call of Claude Code, and its result.
@@ -350,4 +353,20 @@ func TestReplayPageIsNotTheRules(t *testing.T) {
 	code, out, _ := keywave(t, "", "replay", "--format", "json", filepath.Join(dir, "s.jsonl"))
 	assert.Equal(t, exitDone, code)
 	assert.NotContains(t, out, "null")
+}
+
+// The rules in the help are rules, and do what it says of them.
+func TestReplayHelpHasRules(t *testing.T) {
+	at := regexp.MustCompile(`(?s)\{"rules": 1.*?\}\}\}\}`).FindString(new(replayCommand).Help())
+	r, err := rules.Parse([]byte(at))
+	require.NoError(t, err, at)
+	declared := r.Calls(rules.Where{Agent: "claude-code", Dir: "/w"}, []tool.Call{
+		{Name: "Bash", Arguments: `{"command":"go vet"}`}, {Name: "docs_search", Arguments: `{}`},
+	})
+	read := plan.Call{Safe: true, Claims: []plan.Claim{{Key: "file/w/a", Access: plan.Read}}}
+	write := plan.Call{Safe: true, Claims: []plan.Claim{{Key: "file/w/a"}}}
+	assert.False(t, plan.Conflict(declared[0].Call, read))
+	assert.True(t, plan.Conflict(declared[0].Call, write))
+	assert.False(t, plan.Conflict(declared[1].Call, write))
+	assert.False(t, declared[1].Exclusive())
 }
