@@ -70,8 +70,8 @@ var here = known{
 }
 
 // Whole is what all that was recorded comes to. Whoever recorded it got the same from a program of their own, but for
-// the steps of the waves, of which they have 12,181. The 4 that are more here are among the 5 covered batches: to package
-// plan a directory that is written and a file in it conflict.
+// the steps of the waves, of which they have 12,181. The 4 that are more here are among the 5 covered batches: to
+// package plan a directory that is written and a file in it conflict.
 var whole = known{
 	batches: 9375, calls: 28419, timed: 9092, mixed: 2288, mixedTimed: 2137,
 	steps: map[string]int{

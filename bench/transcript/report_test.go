@@ -129,8 +129,8 @@ func TestTook(t *testing.T) {
 	assert.Equal(t, []int{-1, -1, 7, -1, -1}, took(OpenAI))
 }
 
-// TestTookBehindAlone: what waits for a call that runs alone does not take that time, whether it reads or not; what ended
-// before that call did was not behind it, whatever is said of the agent.
+// TestTookBehindAlone: what waits for a call that runs alone does not take that time, whether it reads or not; what
+// ended before that call did was not behind it, whatever is said of the agent.
 func TestTookBehindAlone(t *testing.T) {
 	b := &Batch{Format: ClaudeCode, Calls: []Call{
 		{Outcome: Succeeded, Start: at(0), End: at(30)},

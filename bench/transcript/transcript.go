@@ -78,8 +78,9 @@ func (o Outcome) String() string {
 // Took returns the best single figure for how long the body of call i ran, without the time that it waited for others
 // of its batch. Alone says of each call whether the agent that was recorded runs it alone, as most do with what writes
 // and what they know nothing of: where only the end of a call is exact, such a call cannot have begun before all that
-// had ended by then, nor any call before a call in front of it that ran alone had ended. Nil says that all ran together.
-// Took reports false where the transcript does not say, where the call has not run, and where it went on in the background.
+// had ended by then, nor any call before a call in front of it that ran alone had ended. Nil says that all ran
+// together. Took reports false where the transcript does not say, where the call has not run, and where it went on in
+// the background.
 func (b *Batch) Took(i int, alone []bool) (time.Duration, bool) {
 	c := &b.Calls[i]
 	if c.Outcome == Rejected || c.Outcome == Unanswered || c.Background {

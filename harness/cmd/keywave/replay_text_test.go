@@ -129,8 +129,8 @@ func TestReplayTextOfNothing(t *testing.T) {
 	assert.Contains(t, text, "First-fit waves would have kept the order of all calls in conflict.")
 }
 
-// Of a kind with more than three problems the first two stand for the others: no kind hides another one, and none is lost
-// count of.
+// Of a kind with more than three problems the first two stand for the others: no kind hides another one, and none is
+// lost count of.
 func TestReplayTextOfManyProblems(t *testing.T) {
 	r := aReport()
 	r.Problems = nil
