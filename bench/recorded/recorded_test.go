@@ -219,6 +219,18 @@ func TestLooseIsWithoutWrites(t *testing.T) {
 	}
 }
 
+// TestStrictIsOfGuesses: what was judged by its command runs alone, and nothing else does.
+func TestStrictIsOfGuesses(t *testing.T) {
+	for call, want := range map[string]int{
+		`"access":"read","sh":["fs-read"],"guess":true`: 2, `"access":"read","sh":["fs-read"]`: 1, `"access":"read"`: 1,
+	} {
+		f, err := recorded.Derive(trace.Read(strings.NewReader(`{"trace":"a","batch":1,"fmt":"opencode","calls":[` +
+			`{"i":0,` + call + `},{"i":1,"access":"read","keys":[{"k":"f1","m":"r"}]}]}`)))
+		require.NoError(t, err)
+		assert.Equal(t, []int{1, want}, []int{f.All.Of("keyed").Steps, f.All.StrictOf("keyed").Steps}, call)
+	}
+}
+
 func TestDeriveOfNothing(t *testing.T) {
 	f, err := recorded.Derive(trace.Read(strings.NewReader("")))
 	require.NoError(t, err)
