@@ -101,7 +101,7 @@ func (b *Batch) Took(i int, alone []bool) (time.Duration, bool) {
 		return whole, true
 	case UpperBound:
 		for j, ran := range alone[:min(i, len(alone))] {
-			if end := b.Calls[j].End; ran && end.After(c.Start) && !end.After(c.End) {
+			if end := b.Calls[j].End; ran && !end.After(c.End) {
 				whole = min(whole, c.End.Sub(end))
 			}
 		}
