@@ -89,4 +89,9 @@ func TestWhatIsARepeat(t *testing.T) {
 		require.Equal(t, 2, r.Total.Batches, name)
 		assert.Equal(t, c.is, strings.Contains(problems(r), "second: batch that is there already"), name)
 	}
+
+	one := transcript("s", "m", long, at, "/a")
+	r := run(t, replay.Options{}, text("first", one), text("second", one+`{"type":"new","uuid":"x"}`+"\n"))
+	require.Len(t, r.Problems, 4)
+	assert.Equal(t, "repeated", r.Problems[3].Kind, "behind what else is said of the source")
 }
