@@ -30,8 +30,8 @@ func table(n *html.Node) (all [][]string) {
 	return all
 }
 
-// Sessions are in the order of what keyed saves against the rolling pool, and then against serial. Those without a batch
-// are counted, and what was too much to tell apart comes last.
+// Sessions are in the order of what keyed saves against the rolling pool, and then against serial. Those without a
+// batch are counted, and what was too much to tell apart comes last.
 func TestSessions(t *testing.T) {
 	r := &replay.Report{Sessions: []replay.Session{
 		session(1, "a", 100, 100, 100), session(2, "a", 300, 100, 100), session(3, "a", 100, 100, 50),

@@ -241,8 +241,8 @@ func (k sketch) nearest(i int) []int {
 }
 
 // arrow adds what of an arrow is not there yet. It leads from the end of the earlier call to the start of the later
-// one: along the row of the earlier call, and down. If the later call was too early it leads back, below the earlier one.
-// There is none if a call is not drawn.
+// one: along the row of the earlier call, and down. If the later call was too early it leads back, below the earlier
+// one. There is none if a call is not drawn.
 func (k sketch) arrow(there []line, s replay.Schedule, c replay.Conflict, broken bool) []line {
 	if c.Later >= min(len(s.Spans), drawn) {
 		return there

@@ -140,8 +140,8 @@ func batch(kind string, n int) []plan.Call {
 }
 
 // BenchmarkRun has exec.Run and all peers run a batch, turn and turn about, and beginning with another one each time.
-// x-errgroup is the ratio of the time of exec.Run to that of errgroup, and so on. ns/call and allocs/call are exec.Run's;
-// ns/op and allocs/op are of all of them together.
+// x-errgroup is the ratio of the time of exec.Run to that of errgroup, and so on. ns/call and allocs/call are
+// exec.Run's; ns/op and allocs/op are of all of them together.
 func BenchmarkRun(b *testing.B) {
 	for _, a := range admissions {
 		for _, kind := range []string{"keyless", "distinct"} {

@@ -15,8 +15,8 @@ import (
 // ID names a batch: its trace, a slash, and its number there.
 func ID(b trace.Batch) string { return fmt.Sprintf("%s/%d", b.Trace, b.Number) }
 
-// Derive runs every batch under every policy of package sim, without a limit and at each of Limits. It ends at the first
-// error of batches, and at a batch that cannot be simulated.
+// Derive runs every batch under every policy of package sim, without a limit and at each of Limits. It ends at the
+// first error of batches, and at a batch that cannot be simulated.
 func Derive(batches iter.Seq2[trace.Batch, error]) (*Figures, error) {
 	f := &Figures{All: sums(), Mixed: sums(), Anomalies: make([][]Slower, len(Limits))}
 	for b, err := range batches {

@@ -1,5 +1,5 @@
-// Package recorded derives what recorded batches come to under every policy: steps, times, inversions, and the batches in
-// which a policy is slower than one that it should beat.
+// Package recorded derives what recorded batches come to under every policy: steps, times, inversions, and the batches
+// in which a policy is slower than one that it should beat.
 //
 //	figures, err := recorded.Derive(trace.Read(file))
 //

@@ -42,8 +42,9 @@ type Sums struct {
 	// Loose is the outcome of ordered waves and of the keyed pool if commands that run tests, a linter or a build were
 	// declared as reads of the working directory, and were not exclusive.
 	Loose []Outcome `json:"loose"`
-	// Strict is the outcome of every policy if all commands of shells ran alone. Whoever recorded the batches judged commands
-	// one by one, as [trace.Call].Guess says, and most only read; who does not look into commands has these figures.
+	// Strict is the outcome of every policy if all commands of shells ran alone. Whoever recorded the batches judged
+	// commands one by one, as [trace.Call].Guess says, and most only read; who does not look into commands has these
+	// figures.
 	Strict []Outcome `json:"strict"`
 }
 
@@ -58,8 +59,8 @@ type Outcome struct {
 	Time    time.Duration   `json:"ns"`      // without a limit
 	Limited []time.Duration `json:"limitedNs"`
 	// Pairs is how many conflicting calls ran together or changed places, in all batches and without a limit; Batches in
-	// how many batches any did, and Keyed how many of the pairs meet over a key: neither call is exclusive. LimitedPairs is
-	// the same as Pairs for the timed batches at each of Limits.
+	// how many batches any did, and Keyed how many of the pairs meet over a key: neither call is exclusive. LimitedPairs
+	// is the same as Pairs for the timed batches at each of Limits.
 	Pairs        int   `json:"pairs"`
 	Keyed        int   `json:"keyed"`
 	Batches      int   `json:"inverted"`

@@ -70,8 +70,8 @@ var here = known{
 }
 
 // Whole is what all that was recorded comes to. Whoever recorded it got the same from a program of their own, but for
-// the steps of the waves, of which they have 12,181. The 4 that are more here are among the 5 covered batches: to package
-// plan a directory that is written and a file in it conflict.
+// the steps of the waves, of which they have 12,181. The 4 that are more here are among the 5 covered batches: to
+// package plan a directory that is written and a file in it conflict.
 var whole = known{
 	batches: 9375, calls: 28419, timed: 9092, mixed: 2288, mixedTimed: 2137,
 	steps: map[string]int{
@@ -216,6 +216,18 @@ func TestLooseIsWithoutWrites(t *testing.T) {
 			`{"i":0,"access":"exclusive","sh":[` + classes + `]},{"i":1,"access":"read","keys":[{"k":"f1","m":"r"}]}]}`)))
 		require.NoError(t, err)
 		assert.Equal(t, []int{want, want}, []int{f.All.Loose[0].Steps, f.All.Loose[1].Steps}, classes)
+	}
+}
+
+// TestStrictIsOfGuesses: what was judged by its command runs alone, and nothing else does.
+func TestStrictIsOfGuesses(t *testing.T) {
+	for call, want := range map[string]int{
+		`"access":"read","sh":["fs-read"],"guess":true`: 2, `"access":"read","sh":["fs-read"]`: 1, `"access":"read"`: 1,
+	} {
+		f, err := recorded.Derive(trace.Read(strings.NewReader(`{"trace":"a","batch":1,"fmt":"opencode","calls":[` +
+			`{"i":0,` + call + `},{"i":1,"access":"read","keys":[{"k":"f1","m":"r"}]}]}`)))
+		require.NoError(t, err)
+		assert.Equal(t, []int{1, want}, []int{f.All.Of("keyed").Steps, f.All.StrictOf("keyed").Steps}, call)
 	}
 }
 

@@ -109,8 +109,8 @@ func TestOptions(t *testing.T) {
 	assert.Len(t, run(t, replay.Options{Inverted: 9_000}, c.source("log")).Batches, 1_000)
 }
 
-// TestSourceFails: one that cannot be opened, one that is nothing, and one that fails midway are told, and what was read
-// counts.
+// TestSourceFails: one that cannot be opened, one that is nothing, and one that fails midway are told, and what was
+// read counts.
 func TestSourceFails(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "missing.jsonl")
 	broken := errors.New("the disk is gone")

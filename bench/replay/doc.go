@@ -41,8 +41,8 @@
 // 1,000 and waits beyond 4,000, of a source's session at most 1,000 sub-agents are counted, and problems are counted
 // where they are not listed. A batch of more than 4,096 calls is left out, as is one with thousands of claims or a
 // megabyte of keys; one of more than 100 calls is not drawn; and where one has very many exclusive tools other
-// declarations are not tried. Each such batch is told among the problems. Repeats are looked for among 65,536 batches, or
-// somewhat more.
+// declarations are not tried. Each such batch is told among the problems. Repeats are looked for among 65,536 different
+// batches.
 //
 // # What is told of a transcript
 //

@@ -302,7 +302,8 @@ func batches(t *rapid.T) string {
 	return b.String()
 }
 
-// TestRandomTranscripts compares with what is derived directly, and finds no inversion of a policy that keeps the order.
+// TestRandomTranscripts compares with what is derived directly, and finds no inversion of a policy that keeps the
+// order.
 func TestRandomTranscripts(t *testing.T) {
 	seen, turned := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -322,7 +323,8 @@ func TestRandomTranscripts(t *testing.T) {
 	require.NotZero(t, turned)
 }
 
-// TestSlower: with a limit the keyed pool can be slower, as it starts a read early and then has no slot for a longer one.
+// TestSlower: with a limit the keyed pool can be slower, as it starts a read early and then has no slot for a longer
+// one.
 func TestSlower(t *testing.T) {
 	one := `{"trace":"t","batch":1,"fmt":"x","calls":[` +
 		`{"i":0,"tool":"a","access":"write","keys":[{"k":"c","m":"w"}],"est_ms":2,"err":false},` +

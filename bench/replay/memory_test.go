@@ -48,8 +48,8 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// TestMemoryIsBounded streams transcripts without end: of ever new sessions and tools, each third batch worth a look, and
-// ever larger savings. What is kept does not grow, and the sums are right.
+// TestMemoryIsBounded streams transcripts without end: of ever new sessions and tools, each third batch worth a look,
+// and ever larger savings. What is kept does not grow, and the sums are right.
 func TestMemoryIsBounded(t *testing.T) {
 	n := 75_000 // of each source: a third of them are more sessions and waits than are kept
 	if testing.Short() {

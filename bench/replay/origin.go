@@ -6,12 +6,12 @@ import (
 	"github.com/keywave-go/keywave/bench/transcript"
 )
 
-// An origin is the format of a transcript. Recorded batches are of as many origins as the formats that they were recorded
-// from: these differ in how good their clocks are, and their figures more than anything else.
+// An origin is the format of a transcript. Recorded batches are of as many origins as the formats that they were
+// recorded from: these differ in how good their clocks are, and their figures more than anything else.
 type origin string
 
-// recordings are the formats that batches are recorded from, by the names that those who recorded them use: see
-// README.md of bench/testdata. Their times are as good as the clock that they were made from.
+// recordings are the formats that batches are recorded from, by the names in [trace.Batch].Format. Their times are as
+// good as the clock that they were made from.
 var recordings = map[string]transcript.Format{
 	"claude-code":   transcript.ClaudeCode,
 	"codex-rollout": transcript.Codex,

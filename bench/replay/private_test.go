@@ -117,8 +117,8 @@ func TestNames(t *testing.T) {
 	assert.Equal(t, []string{"d1/f2", "d1/f2", "f3"}, keys(false))
 }
 
-// TestKeysOfOtherSystems: the working directory is found in paths of Windows, where letter case does not count, and where
-// it is not known; keys of recorded batches keep their kind.
+// TestKeysOfOtherSystems: the working directory is found in paths of Windows, where letter case does not count, and
+// where it is not known; keys of recorded batches keep their kind.
 func TestKeysOfOtherSystems(t *testing.T) {
 	keys := func(log string) (out []string) {
 		r := run(t, replay.Options{Inverted: 9}, text("log", log))

@@ -58,3 +58,40 @@ func TestRepeats(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatIsARepeat: with ids that no other call has the calls decide, with others their session, answer and time too.
+func TestWhatIsARepeat(t *testing.T) {
+	const long, short = "toolu_0123456789", "toolu_012345678"
+	transcript := func(session, turn, id, at, file string) string {
+		var calls []string
+		for i, tool := range []string{"Read", "Edit"} {
+			calls = append(calls, fmt.Sprintf(`{"type":"tool_use","id":"%s%d","name":%q,"input":{"file_path":%q}}`, id[:len(id)-1], i, tool, file))
+		}
+		return fmt.Sprintf(`{"type":"assistant","sessionId":%q,"timestamp":%q,"message":{"id":%q,"role":"assistant","content":[%s]}}`+"\n",
+			session, at, turn, strings.Join(calls, ","))
+	}
+	const at, later = "2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z"
+	for name, c := range map[string]struct {
+		first, second string
+		is            bool
+	}{
+		"a copy":                    {transcript("s", "m", long, at, "/a"), transcript("s", "m", long, at, "/a"), true},
+		"in a fork":                 {transcript("s", "m", long, at, "/a"), transcript("u", "n", long, later, "/a"), true},
+		"without a time":            {transcript("s", "m", long, "", "/a"), transcript("s", "m", long, "", "/a"), true},
+		"other arguments":           {transcript("s", "m", long, at, "/a"), transcript("s", "m", long, at, "/b"), false},
+		"short ids":                 {transcript("s", "m", short, at, "/a"), transcript("s", "m", short, at, "/a"), true},
+		"short, of another session": {transcript("s", "m", short, at, "/a"), transcript("u", "m", short, at, "/a"), false},
+		"short, of another answer":  {transcript("s", "m", short, at, "/a"), transcript("s", "n", short, at, "/a"), false},
+		"short, at another time":    {transcript("s", "m", short, at, "/a"), transcript("s", "m", short, later, "/a"), false},
+		"short, without a time":     {transcript("s", "m", short, "", "/a"), transcript("s", "m", short, "", "/a"), false},
+	} {
+		r := run(t, replay.Options{}, text("first", c.first), text("second", c.second))
+		require.Equal(t, 2, r.Total.Batches, name)
+		assert.Equal(t, c.is, strings.Contains(problems(r), "second: batch that is there already"), name)
+	}
+
+	one := transcript("s", "m", long, at, "/a")
+	r := run(t, replay.Options{}, text("first", one), text("second", one+`{"type":"new","uuid":"x"}`+"\n"))
+	require.Len(t, r.Problems, 4)
+	assert.Equal(t, "repeated", r.Problems[3].Kind, "behind what else is said of the source")
+}

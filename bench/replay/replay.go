@@ -44,8 +44,8 @@ type Source struct {
 //
 // Bad input is no error. What is wrong with a source, also that it cannot be opened or that reading it fails midway, is
 // among [Report].Problems, and what could be read of it counts. The error wraps [ErrOptions] if the options or a source
-// make no sense or Progress panics, is [ErrNothing] if there are no sources, and otherwise the cause of ctx, which ends it: then it
-// waits for no more than the Read and the batch that each of its goroutines is at.
+// make no sense or Progress panics, is [ErrNothing] if there are no sources, and otherwise the cause of ctx, which ends
+// it: then it waits for no more than the Read and the batch that each of its goroutines is at.
 //
 // As many sources are read at once as there are processors, the largest first. The report does not depend on that: the
 // same sources, in the same order, with the same options give the same report, to the last bit. Memory is that for the

@@ -7,9 +7,9 @@ const Version = 1
 
 // A Report is what replaying transcripts showed. Its JSON form is what keywave replay --format json prints.
 //
-// All times are in milliseconds. They are sums over the batches of which the time of every call is known, each simulated
-// by itself: what the model took to answer is not in them. Of the text of the transcripts a Report holds the names of
-// tools, if they look like names, and with [Options.Names] the keys that calls claim; nothing else.
+// All times are in milliseconds. They are sums over the batches of which the time of every call is known, each
+// simulated by itself: what the model took to answer is not in them. Of the text of the transcripts a Report holds the
+// names of tools, if they look like names, and with [Options.Names] the keys that calls claim; nothing else.
 type Report struct {
 	Version  int            `json:"replay"`
 	Limit    int            `json:"limit"` // how many bodies run at once; 0: no limit

@@ -10,7 +10,8 @@ import (
 	"github.com/keywave-go/keywave/bench/replay"
 )
 
-// TestWorthALook: the largest savings first, then inversions: of first-fit and locks, over a key, around exclusive calls.
+// TestWorthALook: the largest savings first, then inversions: of first-fit and locks, over a key, around exclusive
+// calls.
 func TestWorthALook(t *testing.T) {
 	c := &claude{session: "s"}
 	c.batch(0, "saves5", `Put {"k":"a"} 5`, `Put {"k":"b"} 10`)

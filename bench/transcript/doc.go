@@ -31,7 +31,8 @@
 //
 // Three things cannot be seen in a log. A session that was resumed may repeat the whole of an earlier one in a new
 // file, or behind itself, and then its batches are there twice: package replay tells of such. What an answer called on
-// the provider's side is no call here. Answers that a user threw away by going back count like the others: they did run.
+// the provider's side is no call here. Answers that a user threw away by going back count like the others: they did
+// run.
 //
 // # What is kept
 //

@@ -127,10 +127,15 @@ func TestTook(t *testing.T) {
 	assert.Equal(t, []int{100, 50, 7, -1, -1}, took(ClaudeCode, false, true))
 	assert.Equal(t, []int{90, 50, 7, -1, -1}, took(Pi))
 	assert.Equal(t, []int{-1, -1, 7, -1, -1}, took(OpenAI))
+
+	waited := Batch{Format: OpenCode, Calls: []Call{{Outcome: Succeeded, Start: at(0), End: at(10), Waited: 20e6}}}
+	d, ok := waited.Took(0, nil)
+	assert.True(t, ok)
+	assert.Zero(t, d, "no time is below 0")
 }
 
-// TestTookBehindAlone: what waits for a call that runs alone does not take that time, whether it reads or not; what ended
-// before that call did was not behind it, whatever is said of the agent.
+// TestTookBehindAlone: what waits for a call that runs alone does not take that time, whether it reads or not; what
+// ended before that call did was not behind it, whatever is said of the agent.
 func TestTookBehindAlone(t *testing.T) {
 	b := &Batch{Format: ClaudeCode, Calls: []Call{
 		{Outcome: Succeeded, Start: at(0), End: at(30)},

@@ -178,3 +178,19 @@ func BenchmarkResultsOfNobody(b *testing.B) {
 		require.Equal(b, 20_000, r.Count(ResultWithoutCall))
 	}
 }
+
+// TestKindOf: the first members tell a document from a line, also from one that is torn or longer than what is looked at.
+func TestKindOf(t *testing.T) {
+	for head, want := range map[string]headKind{
+		`{"info":{"type":"x"},"messages":[`:           isDocument,
+		`{"info":{},` + "\n" + ` "messages":[`:        isDocument,
+		"{\n":                                         isDocument,
+		`[{"role":"user"}`:                            isDocument,
+		`{"type":"x","messages":[`:                    isLine,
+		`{"uuid":"x",` + "\n" + `{"uuid":"y"}` + "\n": isLine,
+		`{"messages":{}}`:                             isLine,
+		"\x00\x01 \n":                                 isBinary,
+	} {
+		assert.Equal(t, want, kindOf([]byte(head)), head)
+	}
+}

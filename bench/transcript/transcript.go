@@ -79,8 +79,8 @@ func (o Outcome) String() string {
 // of its batch. Alone says of each call whether the agent that was recorded runs it alone, as most do with what writes
 // and what they know nothing of: where only the end of a call is exact, such a call cannot have begun before the calls in
 // front of it had ended, nor any call before a call in front of it that ran alone had. Calls of which that cannot be true,
-// as the one in front ended later, ran together after all. Nil says that all did.
-// Took reports false where the transcript does not say, where the call has not run, and where it went on in the background.
+// as the one in front ended later, ran together after all. Nil says that all did. Took reports false where the transcript
+// does not say, where the call has not run, and where it went on in the background.
 func (b *Batch) Took(i int, alone []bool) (time.Duration, bool) {
 	c := &b.Calls[i]
 	if c.Outcome == Rejected || c.Outcome == Unanswered || c.Background {
@@ -102,7 +102,7 @@ func (b *Batch) Took(i int, alone []bool) (time.Duration, bool) {
 	case UpperBound:
 		for j, ran := range alone[:min(i, len(alone))] {
 			waited := ran || i < len(alone) && alone[i]
-			if end := b.Calls[j].End; waited && end.After(c.Start) && !end.After(c.End) {
+			if end := b.Calls[j].End; waited && !end.After(c.End) {
 				whole = min(whole, c.End.Sub(end))
 			}
 		}

@@ -27,8 +27,8 @@ func keyed(t require.TestingT, w workload.Workload, limit int) (time.Duration, s
 	return r.Makespan, b
 }
 
-// roomy reports whether each stretch between exclusive calls has at least 4 calls a slot, and no call takes longer than a
-// tenth of what each slot has to do in all. That is less than Qualifies asks for, and not always enough: see
+// roomy reports whether each stretch between exclusive calls has at least 4 calls a slot, and no call takes longer than
+// a tenth of what each slot has to do in all. That is less than Qualifies asks for, and not always enough: see
 // [TestWhatNoScheduleReaches].
 func roomy(w workload.Workload, b sim.Bound, limit int) bool {
 	return slices.Max(w.Takes) <= b.Work/time.Duration(10*limit) && slices.Min(b.Stretches()) >= 4*limit

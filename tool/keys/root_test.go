@@ -342,10 +342,28 @@ func FuzzKey(f *testing.F) {
 }
 
 // TestLongPathsTakeLinearTime: a path without end, of a model or of a log, is refused or has its key, and costs no more
-// than it is long. Were it not so, this would take hours.
+// than it is long: what does not exist is not joined name by name.
 func TestLongPathsTakeLinearTime(t *testing.T) {
 	root, err := keys.OpenRoot(t.TempDir())
 	require.NoError(t, err)
+	allocs := func(names int) float64 {
+		path := "none" + strings.Repeat("/a", names)
+		return testing.AllocsPerRun(5, func() { _, err = root.Follow(path) })
+	}
+	assert.Less(t, allocs(1<<10), 2*allocs(1<<5))
+	require.NoError(t, err)
 	_, err = root.Follow("none" + strings.Repeat("/a", 1<<18))
 	require.ErrorContains(t, err, "too long")
+}
+
+// TestBehindWhatIsMissing: a link's target that climbs out of what does not exist leads through the links behind it.
+func TestBehindWhatIsMissing(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.Symlink("gone/../other", filepath.Join(dir, "link")))
+	require.NoError(t, os.Symlink("file", filepath.Join(dir, "other")))
+	root, err := keys.OpenRoot(dir)
+	require.NoError(t, err)
+	rel, err := root.Rel("link")
+	require.NoError(t, err)
+	assert.Equal(t, "file", rel)
 }

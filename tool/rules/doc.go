@@ -51,6 +51,13 @@
 // argument uses that instead, and the list may be empty; without it the call is exclusive, as is one whose argument is
 // not text, or no path, as what is longer than 4,096 bytes.
 //
+// So a tool that may read any file, and writes none, is
+//
+//	{"safe": true, "reads": [{"tree": [], "default": "/"}]}
+//
+// and one that stays in the working directory has "." there. Where paths are those of Windows "/" is none, and its
+// calls are exclusive.
+//
 // # Paths
 //
 // Relative paths are joined to the working directory, and everything goes through package tool/keys. Transcripts come

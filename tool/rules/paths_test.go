@@ -114,8 +114,8 @@ func TestUnclearArgumentsAreExclusive(t *testing.T) {
 	}
 }
 
-// Two calls whose paths are spellings of one file conflict, however the batch is made up: unless one is exclusive, which
-// conflicts as well.
+// Two calls whose paths are spellings of one file conflict, however the batch is made up: unless one is exclusive,
+// which conflicts as well.
 func TestNoConflictIsLost(t *testing.T) {
 	r := parse(t, editor)
 	rapid.Check(t, func(t *rapid.T) {

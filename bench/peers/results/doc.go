@@ -11,9 +11,9 @@
 // exception are the recorded batches that are not in the repository: KEYWAVE_TRACES names the file from which they are
 // derived, and what came out is kept in bench/results/recorded.json.
 //
-// From these bench/RESULTS.md is written, and in README.md what is between two marks. Neither is ever written by hand: a
-// test renders both again.
+// From these bench/RESULTS.md is written, and in README.md what is between two marks. Neither is ever written by hand:
+// a test renders both again.
 //
-// A benchmark that fails is told, at the end and in RESULTS.md, and does not keep the others from being measured. Nothing
-// is written before all rounds are over, so whoever interrupts a run keeps the files of the one before.
+// A benchmark that fails is told, at the end and in RESULTS.md, and does not keep the others from being measured.
+// Nothing is written before all rounds are over, so whoever interrupts a run keeps the files of the one before.
 package main

@@ -83,8 +83,8 @@ func (s settings) run(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// pages returns RESULTS.md and the README, as the new files and, where there are none, those of before have the figures.
-// If only one of them can be written it returns that, and an error.
+// pages returns RESULTS.md and the README, as the new files and, where there are none, those of before have the
+// figures. If only one of them can be written it returns that, and an error.
 func (s settings) pages(fresh map[string][]byte) (map[string][]byte, error) {
 	d, err := s.data(fresh)
 	if err != nil {

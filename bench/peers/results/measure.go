@@ -24,8 +24,8 @@ type bench struct {
 	begin  time.Time
 }
 
-// measure runs the benchmarks, in rounds, and returns what they printed, by suite, with a head that says when, on what and
-// how. The error tells all that failed; a suite of which nothing at all could be measured is not returned.
+// measure runs the benchmarks, in rounds, and returns what they printed, by suite, with a head that says when, on what
+// and how. The error tells all that failed; a suite of which nothing at all could be measured is not returned.
 func (s settings) measure(ctx context.Context) (map[string][]byte, error) {
 	tmp, err := os.MkdirTemp("", "keywave-bench-")
 	if err != nil {

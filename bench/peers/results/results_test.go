@@ -28,8 +28,8 @@ func read(t *testing.T, root, path string) string {
 	return string(text)
 }
 
-// TestPagesAreWrittenFromTheFigures: RESULTS.md and the block in the README are what comes out of the figures that are kept
-// and of the simulations of today, to the last byte.
+// TestPagesAreWrittenFromTheFigures: RESULTS.md and the block in the README are what comes out of the figures that are
+// kept and of the simulations of today, to the last byte.
 func TestPagesAreWrittenFromTheFigures(t *testing.T) {
 	pages, err := here.pages(nil)
 	require.NoError(t, err)
@@ -70,7 +70,8 @@ func TestNumbersOfTheReadmeAreMeasured(t *testing.T) {
 	assert.NotEmpty(t, measuredNumber.FindAllString(block, -1))
 }
 
-// TestRecordedFiguresThatAreKept: they are of a larger set with the same inversions and, where that set is, of that set.
+// TestRecordedFiguresThatAreKept: they are of a larger set with the same inversions and, where that set is, of that
+// set.
 func TestRecordedFiguresThatAreKept(t *testing.T) {
 	text := read(t, here.root, recordedFile)
 	kept, err := readRecorded([]byte(text))
@@ -93,8 +94,8 @@ func TestRecordedFiguresThatAreKept(t *testing.T) {
 	}
 }
 
-// scratch is a repository with a module of three packages: one whose benchmarks are fine, one of which some fail, and one
-// that does not compile and was measured before.
+// scratch is a repository with a module of three packages: one whose benchmarks are fine, one of which some fail, and
+// one that does not compile and was measured before.
 func scratch(t *testing.T) settings {
 	s := settings{root: t.TempDir(), only: regexp.MustCompile(""), rounds: 2, benchtime: time.Microsecond}
 	write := func(path, text string) {
@@ -117,8 +118,8 @@ func scratch(t *testing.T) settings {
 	return s
 }
 
-// TestAFailureLosesNothingElse: what fails is told and stands in RESULTS.md, what could be measured is written, what could
-// not is as it was.
+// TestAFailureLosesNothingElse: what fails is told and stands in RESULTS.md, what could be measured is written, what
+// could not is as it was.
 func TestAFailureLosesNothingElse(t *testing.T) {
 	s := scratch(t)
 	err := s.run(t.Context())

@@ -53,8 +53,8 @@ type figure struct {
 	rounds              int
 }
 
-// of returns the figure of a benchmark, which is named as it prints itself, without the word Benchmark and the number of
-// processors.
+// of returns the figure of a benchmark, which is named as it prints itself, without the word Benchmark and the number
+// of processors.
 func (s samples) of(suite, benchmark, unit string) figure {
 	v := slices.Sorted(slices.Values(s[sampleKey(suite, benchmark, unit)]))
 	if len(v) == 0 {

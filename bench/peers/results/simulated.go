@@ -144,8 +144,8 @@ func simulateWorkload(w workload.Workload) (synthetic, error) {
 	return s, nil
 }
 
-// loosely reports whether a limit of a workload would count if only the number of calls in a stretch and the longest call
-// beside all of the work did.
+// loosely reports whether a limit of a workload would count if only the number of calls in a stretch and the longest
+// call beside all of the work did.
 func (s synthetic) loosely(limit int) bool {
 	bound, err := sim.BoundOf(s.Calls, s.Takes)
 	if err != nil || s.longest > s.work/time.Duration(10*limit) {

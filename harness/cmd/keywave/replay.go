@@ -50,7 +50,7 @@ JSON, are all that is shown. With --names it is also what calls claim, in the ba
 of order. Paths of transcripts are shown, too, and those of some agents hold the names of projects: look before you pass a report
 on. Nothing is written but the page, and nothing is sent anywhere.
 
---format json prints one document; "go doc -all github.com/keywave-go/keywave/bench/replay Report" tells its members.
+--format json prints one document, a Report: "go doc -all github.com/keywave-go/keywave/bench/replay" tells its members, and theirs.
 
 --format csv prints a row for all batches (the scope is "total") and each session ("session"), under each policy: scope, session, file,
 format, policy, ordered (it promises to keep the order of calls in conflict), limit, turns (answers with calls), batches, calls, timed (batches

@@ -129,6 +129,22 @@ func TestReplayTextOfNothing(t *testing.T) {
 	assert.Contains(t, text, "First-fit waves would have kept the order of all calls in conflict.")
 }
 
+// Of a kind with more than three problems the first two stand for the others: no kind hides another one, and none is
+// lost count of.
+func TestReplayTextOfManyProblems(t *testing.T) {
+	r := aReport()
+	r.Problems = nil
+	for i, file := range []string{"a", "a", "a", "b", "c", "c"} {
+		r.Problems = append(r.Problems, replay.Problem{File: file, Kind: "unknown record", Text: "type " + strconv.Itoa(i), Count: 1 + i})
+	}
+	for _, file := range []string{"a", "b", "c"} {
+		r.Problems = append(r.Problems, replay.Problem{File: file, Kind: "torn end", Text: "torn", Count: 1})
+	}
+	r.Problems = append(r.Problems, replay.Problem{Kind: "more", Text: "more problems", Count: 9})
+	_, problems, _ := strings.Cut(replayText(r, false, 80, false), "\nNot used, or to be known: ")
+	assert.Equal(t, "10 things\na: type 0\na: type 1\n… and unknown record ×18 in 3 files\na: torn\nb: torn\nc: torn\nmore problems\n", problems)
+}
+
 // A report can hold the names that a hostile transcript has, and indexes that lead nowhere.
 func TestReplayTextOfHostileNames(t *testing.T) {
 	const evil = "\x1b]0;owned\a\n\u202e" + "=cmd|"
