@@ -115,6 +115,41 @@ func TestCancel(t *testing.T) {
 	assert.Zero(t, opened)
 }
 
+// TestCancelAtEveryRead: whatever is being read, there is no Read after that in which the context ended.
+func TestCancelAtEveryRead(t *testing.T) {
+	cause := errors.New("enough")
+	for _, sample := range samples(t) {
+		in, err := sample.Open()
+		require.NoError(t, err)
+		text, err := io.ReadAll(in)
+		require.NoError(t, err)
+		text = text[:min(len(text), 6_000)]
+		for n, ended := 1, false; !ended; n++ {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			reads := 0
+			_, err := replay.Run(ctx, []replay.Source{{Name: sample.Name, Open: func() (io.ReadCloser, error) {
+				return io.NopCloser(readFunc(func(p []byte) (int, error) {
+					if reads++; reads == n {
+						cancel(cause)
+					}
+					return strings.NewReader(string(text[min(len(text), 99*(reads-1)):])).Read(p[:min(len(p), 99)])
+				})), nil
+			}}}, replay.Options{})
+			cancel(nil)
+			if ended = reads < n; ended {
+				require.NoError(t, err)
+				continue
+			}
+			require.ErrorIs(t, err, cause)
+			require.Equal(t, n, reads, "%s", sample.Name)
+		}
+	}
+}
+
+type readFunc func(p []byte) (int, error)
+
+func (f readFunc) Read(p []byte) (int, error) { return f(p) }
+
 // TestCancelBetweenBatches: a source that always has more does not keep Run.
 func TestCancelBetweenBatches(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())

@@ -45,6 +45,7 @@ func TestBadInput(t *testing.T) {
 		{"a torn line in the middle", good + `{"type":"assist` + "\n" + use("m2", "c", 40) + result("c", 50), "bad JSON (unexpected end of JSON input) at line 5\n", 2, 3},
 		{"text in the middle", good + "panic: runtime error\n" + use("m2", "c", 40) + result("c", 50), "bad JSON (invalid character 'p' looking for beginning of value) at line 5\n", 2, 3},
 		{"binary", "\x7fELF\x00\x00\x01\x02\x00" + strings.Repeat("\x00\xff{}\n", 100), "binary at line 1\n", 0, 0},
+		{"gzip", "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xff", "binary (gzip) at line 1\n", 0, 0},
 		{"UTF-16", "\xff\xfe{\x00}\x00\n\x00", "binary at line 1\n", 0, 0},
 		{"bytes in the middle", good + "\x00\x01\x02\xff\n" + use("m2", "c", 40) + result("c", 50), "binary (zeros) at line 5\nbad JSON (invalid character '\\x01' looking for beginning of value) at line 5\n", 2, 3},
 		{"zeros of a crash", good + "\x00\x00\x00" + use("m2", "c", 40) + result("c", 50), "binary (zeros) at line 5\n", 2, 3},
@@ -120,7 +121,7 @@ func TestListOfDocuments(t *testing.T) {
 	require.NoError(t, err)
 	messages, err := os.ReadFile("testdata/openai_messages.json")
 	require.NoError(t, err)
-	documents := []string{string(openCode), string(gemini), `{"messages":` + string(messages) + `}`}
+	documents := []string{string(openCode), string(gemini), string(messages)}
 	want, _ := readAll(t, strings.Join(documents, "\n"))
 	for _, list := range []string{"[" + strings.Join(documents, ",\n") + "]", "[" + strings.Join(documents, ",") + "]\n"} {
 		got, _ := readAll(t, list)
@@ -130,6 +131,13 @@ func TestListOfDocuments(t *testing.T) {
 				[]any{got[i].Session, got[i].Dir, got[i].Turn, len(got[i].Calls)})
 		}
 	}
+	far := `{"tools":"` + strings.Repeat("x", 100_000) + `",` + strings.TrimPrefix(string(messages), "{")
+	got, _ := readAll(t, strings.ReplaceAll(far, "\n", ""))
+	list, _ := readAll(t, string(messages))
+	require.Len(t, got, len(list), "far behind its beginning")
+	request := strings.Replace(far, `{`, `{"type":"request",`, 1) // that repeats all before it is no transcript
+	got, _ = readAll(t, strings.ReplaceAll(request, "\n", ""))
+	assert.Empty(t, got)
 	deep := strings.Repeat(`[{"messages":`, 4_000) + "[]" + strings.Repeat("}]", 4_000) // and not the documents in these
 	_, report := readAll(t, "["+strings.Repeat(`{"messages":[`, 4_000)+strings.Repeat("]}", 4_000)+"]")
 	assert.Less(t, report.Records, 10)

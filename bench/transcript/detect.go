@@ -182,6 +182,12 @@ func (e *envelope) format() Format {
 	return ""
 }
 
+// isDocument reports whether a record is a document that was not read element by element: one of a list of them, or one
+// on a line whose list is far behind its beginning.
+func (e *envelope) isDocument() bool {
+	return len(e.Messages) > 0 && e.Type == "" && e.Role == "" && e.UUID == "" && e.Timestamp.IsZero()
+}
+
 // A dispatcher gives records to the reader of their format.
 type dispatcher struct {
 	report  *Report
@@ -214,10 +220,10 @@ func (d *dispatcher) take(r record) (bad string) {
 		}
 		return ""
 	}
-	if r.list == element && len(e.Messages) > 0 { // a list of documents
+	if r.list != inner && e.isDocument() {
 		d.take(record{r.raw, r.line, header})
 		for _, m := range e.Messages {
-			d.take(record{m, r.line, noList}) // what is in it is a document no more
+			d.take(record{m, r.line, inner})
 		}
 		return d.take(record{line: r.line, list: listEnd})
 	}

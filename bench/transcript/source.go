@@ -37,6 +37,7 @@ const (
 	noList  list = iota // a line, or a document that holds no list
 	header              // what is around a list, as far as it is in front of it
 	element             // of a list
+	inner               // of a list within a record
 	listEnd             // of a list; there is no record
 )
 
@@ -60,7 +61,11 @@ func (s *source) run(over func() bool) error {
 		line := s.line
 		switch kind := kindOf(head); {
 		case kind == isBinary && !s.some:
-			s.note(Binary, line, "")
+			what := ""
+			if bytes.HasPrefix(head, []byte("\x1f\x8b")) {
+				what = "gzip"
+			}
+			s.note(Binary, line, what)
 			return s.skipAll()
 		case kind == isDocument:
 			err = s.document(over)

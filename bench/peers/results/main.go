@@ -68,11 +68,14 @@ func (s settings) run(ctx context.Context) error {
 			files[recordedFile] = kept
 		}
 	}
-	pages, err := s.pages(files)
-	failed = append(failed, err)
-	for path, text := range pages {
-		files[path] = text
-	}
+	failed = append(failed, s.write(files))
+	pages, err := s.pages()
+	return errors.Join(append(failed, err, s.write(pages))...)
+}
+
+// write writes files, each in one go.
+func (s settings) write(files map[string][]byte) error {
+	var failed []error
 	for _, path := range slices.Sorted(maps.Keys(files)) {
 		err := replace(filepath.Join(s.root, path), files[path])
 		if err == nil {
@@ -83,10 +86,10 @@ func (s settings) run(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// pages returns RESULTS.md and the README, as the new files and, where there are none, those of before have the
-// figures. If only one of them can be written it returns that, and an error.
-func (s settings) pages(fresh map[string][]byte) (map[string][]byte, error) {
-	d, err := s.data(fresh)
+// pages returns RESULTS.md and the README with the figures that are kept. If only one of them can be written it returns
+// that, and an error.
+func (s settings) pages() (map[string][]byte, error) {
+	d, err := s.data()
 	if err != nil {
 		return nil, err
 	}
@@ -103,11 +106,8 @@ func (s settings) pages(fresh map[string][]byte) (map[string][]byte, error) {
 }
 
 // data gathers all figures.
-func (s settings) data(fresh map[string][]byte) (*data, error) {
+func (s settings) data() (*data, error) {
 	read := func(path string) ([]byte, error) {
-		if text, ok := fresh[path]; ok {
-			return text, nil
-		}
 		text, err := os.ReadFile(filepath.Join(s.root, path))
 		if errors.Is(err, os.ErrNotExist) {
 			return nil, nil

@@ -41,7 +41,7 @@ func (s settings) measure(ctx context.Context) (map[string][]byte, error) {
 		b := &bench{suite: su, binary: filepath.Join(tmp, su.name+".test"), begin: time.Now()}
 		fmt.Fprintf(os.Stderr, "compiling %s\n", su.name)
 		cmd := exec.CommandContext(ctx, "go", "test", "-c", "-o", b.binary, "./"+su.pkg)
-		cmd.Dir = filepath.Join(s.root, su.module)
+		cmd.Dir, cmd.WaitDelay = filepath.Join(s.root, su.module), orphans
 		if out, err := cmd.CombinedOutput(); err != nil {
 			errs = append(errs, fmt.Errorf("%s does not compile, and what was measured before is kept: %w\n%s", su.name, err, out))
 			continue
@@ -65,10 +65,18 @@ func (s settings) measure(ctx context.Context) (map[string][]byte, error) {
 			errs = append(errs, fmt.Errorf("%s: no benchmark came to an end, and what was measured before is kept", b.name))
 			continue
 		}
-		measured[b.name] = append([]byte(s.head(b)), b.out.Bytes()...)
+		text := append([]byte(s.head(b)), b.out.Bytes()...)
+		if err := (samples{}).add(b.name, text); err != nil { // kept, it would spoil all that come after it
+			errs = append(errs, fmt.Errorf("%s printed what is no figure, and what was measured before is kept: %w", b.name, err))
+			continue
+		}
+		measured[b.name] = text
 	}
 	return measured, errors.Join(errs...)
 }
+
+// orphans is how long what a benchmark has started, and left behind with its output in hand, is waited for.
+const orphans = 2 * time.Second
 
 // failure is what is kept of how a benchmark failed. What else it says may name files of this machine.
 var failure = regexp.MustCompile(`(?m)^\s*(--- FAIL: \S+|panic|fatal error)`)
@@ -78,7 +86,7 @@ func (s settings) round(ctx context.Context, b *bench, round int) {
 	b.loads = append(b.loads, load())
 	cmd := exec.CommandContext(ctx, b.binary, "-test.run=^$", "-test.bench="+b.bench,
 		"-test.benchtime="+s.benchtime.String(), "-test.timeout=10m")
-	cmd.Dir = filepath.Join(s.root, b.module, b.pkg)
+	cmd.Dir, cmd.WaitDelay = filepath.Join(s.root, b.module, b.pkg), orphans
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()

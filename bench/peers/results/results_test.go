@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -31,7 +32,7 @@ func read(t *testing.T, root, path string) string {
 // TestPagesAreWrittenFromTheFigures: RESULTS.md and the block in the README are what comes out of the figures that are
 // kept and of the simulations of today, to the last byte.
 func TestPagesAreWrittenFromTheFigures(t *testing.T) {
-	pages, err := here.pages(nil)
+	pages, err := here.pages()
 	require.NoError(t, err)
 	require.Len(t, pages, 2)
 	for path, text := range pages {
@@ -150,6 +151,69 @@ func TestAFailureLosesNothingElse(t *testing.T) {
 	}
 	assert.False(t, strings.Contains(strings.ToLower(results), "all 9,375 batches"), "they are not here")
 	assert.Contains(t, read(t, s.root, readmeFile), "\nfigures\n")
+}
+
+// TestOutputThatIsNoFigure: what cannot be read again is not kept, and one who holds on to the output is not waited for.
+func TestOutputThatIsNoFigure(t *testing.T) {
+	s := scratch(t)
+	s.suites, s.rounds = s.suites[:1], 1
+	write := func(path, text string) {
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(s.root, path)), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(s.root, path), []byte(text), 0o644))
+	}
+	const kept = "# go: go1\nBenchmarkOne-2 \t 1 \t 7 ns/op\n"
+	write(rawFile("good"), kept)
+	for _, garbage := range []string{
+		`fmt.Println("BenchmarkBad 1 x ns/op")`, `fmt.Println("BenchmarkBad 99999999999999999999 5 ns/op")`, `b.ReportMetric(math.NaN(), "x")`,
+	} {
+		write("good/good_test.go", "package p\n\nimport (\n\t\"fmt\"\n\t\"math\"\n\t\"testing\"\n)\n\nvar _, _ = fmt.Println, math.NaN\n\n"+
+			"func BenchmarkNone(b *testing.B) {\n\t"+garbage+"\n}\n\nfunc BenchmarkOne(b *testing.B) {\n\tfor b.Loop() {\n\t}\n}\n")
+		measured, err := s.measure(t.Context())
+		assert.ErrorContains(t, err, "good printed what is no figure, and what was measured before is kept", garbage)
+		assert.Empty(t, measured)
+	}
+	write("good/good_test.go", `package p
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+)
+
+func BenchmarkOne(b *testing.B) {
+	cmd := exec.Command("sleep", "600")
+	cmd.Stdout = os.Stdout
+	_ = cmd.Start()
+	os.WriteFile("pid", []byte(fmt.Sprint(cmd.Process.Pid)), 0o644)
+	for b.Loop() {
+	}
+}
+`)
+	_, err := s.measure(t.Context())
+	assert.ErrorContains(t, err, "WaitDelay")
+	left, err := strconv.Atoi(read(t, s.root, "good/pid"))
+	require.NoError(t, err)
+	orphan, err := os.FindProcess(left)
+	require.NoError(t, err)
+	assert.NoError(t, orphan.Kill())
+}
+
+// TestPagesSayWhatIsKept: figures that cannot be written are in no page.
+func TestPagesSayWhatIsKept(t *testing.T) {
+	s := scratch(t)
+	s.suites, s.rounds = s.suites[:1], 1
+	raw := filepath.Join(s.root, rawFile("good"))
+	require.NoError(t, os.MkdirAll(filepath.Join(raw, "in the way"), 0o755))
+	err := s.run(t.Context())
+	assert.ErrorContains(t, err, rawFile("good"))
+	assert.NoFileExists(t, filepath.Join(s.root, resultsFile))
+
+	require.NoError(t, os.RemoveAll(raw))
+	require.NoError(t, s.write(map[string][]byte{rawFile("good"): []byte("# date: once\nBenchmarkOne-2 \t 1 \t 7 ns/op\n")}))
+	s.rounds = 0
+	assert.ErrorContains(t, s.run(t.Context()), "README.md stays as it is")
+	assert.Contains(t, read(t, s.root, resultsFile), "| once |")
 }
 
 // TestAnInterruptedRunWritesNothing, whenever it is interrupted.

@@ -39,6 +39,9 @@ func (s samples) add(suite string, text []byte) error {
 				if v.OrigUnit != "" {
 					value, unit = v.OrigValue, v.OrigUnit
 				}
+				if math.IsNaN(value) || math.IsInf(value, 0) {
+					return fmt.Errorf("%s: %s has %v %s", rawFile(suite), name, value, unit)
+				}
 				key := sampleKey(suite, string(name), unit)
 				s[key] = append(s[key], value)
 			}
