@@ -75,20 +75,18 @@ func declare(r *rules.Rules, b *transcript.Batch) *trial {
 	// What the agent that was recorded ran alone, it did: that does not change with the rules that are tried.
 	ranAlone := make([]bool, len(ran))
 	for i, d := range ran {
-		ranAlone[i] = d.Exclusive() || writes(d.Call)
+		ranAlone[i] = mixes(d.Call)
 	}
 	var work time.Duration
 	for i := range b.Calls {
 		c := &t.calls[i]
 		t.tools[i] = shownTool(b.Calls[i].Name)
-		exclusive := c.Exclusive()
-		alone := exclusive || writes(*c)
-		t.mixed, t.alone = t.mixed || alone, t.alone || exclusive
+		t.mixed, t.alone = t.mixed || mixes(*c), t.alone || c.Exclusive()
 		took, known := b.Took(i, ranAlone)
-		if b.Calls[i].Outcome == transcript.Rejected {
+		if known = known && !untimed(i); b.Calls[i].Outcome == transcript.Rejected {
 			took, known = 0, true // its body did not run
 		}
-		if !known || untimed(i) || took > math.MaxInt64-work {
+		if !known || took > math.MaxInt64-work {
 			t.timed = false
 			continue
 		}
@@ -128,6 +126,9 @@ func (t *trial) keys() (bytes int) {
 	}
 	return bytes
 }
+
+// mixes reports whether a call is no read: it is exclusive or claims a write.
+func mixes(c plan.Call) bool { return c.Exclusive() || writes(c) }
 
 // writes reports whether a call claims a write.
 func writes(c plan.Call) bool {

@@ -86,7 +86,7 @@ func planned(b *transcript.Batch) ([]plan.Call, []time.Duration) {
 	known := true
 	for i, d := range declared {
 		took, ok := b.Took(i, alone)
-		known = known && !d.Untimed && (ok || b.Calls[i].Outcome == transcript.Rejected)
+		known = known && (ok && !d.Untimed || b.Calls[i].Outcome == transcript.Rejected)
 		takes = append(takes, took)
 	}
 	if !known {
@@ -351,10 +351,14 @@ func TestRejectedCallsTookNoTime(t *testing.T) {
 	c.result(250, "x", "")
 	c.batch(300, "m4", "Read "+path("/w/a")+" 1000", "Task {} 1000")
 	c.batch(2000, "m5", "Read "+path("/w/a")+" 1000")
+	c.use(4000, "m6", "x", "Read", path("/w/a"))
+	c.use(4000, "m6", "y", "Task", "{}") // nor was this sub-agent let run
+	c.result(4040, "x", "")
+	c.result(4050, "y", "The user doesn't want to proceed with this tool use.")
 	r := run(t, replay.Options{}, c.source("log"))
-	assert.Equal(t, []int{5, 4, 8, 2}, []int{r.Total.Turns, r.Total.Batches, r.Total.Calls, r.Total.Timed})
-	assert.EqualValues(t, 30+20+50, policy(t, r.Total, "serial").Time)
-	assert.EqualValues(t, 30+50, policy(t, r.Total, "keyed").Time)
+	assert.Equal(t, []int{6, 5, 10, 3}, []int{r.Total.Turns, r.Total.Batches, r.Total.Calls, r.Total.Timed})
+	assert.EqualValues(t, 30+20+50+40, policy(t, r.Total, "serial").Time)
+	assert.EqualValues(t, 30+50+40, policy(t, r.Total, "keyed").Time)
 }
 
 func read(t require.TestingT, s replay.Source) string {

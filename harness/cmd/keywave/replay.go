@@ -55,8 +55,8 @@ on. Nothing is written but the page, and nothing is sent anywhere.
 --format csv prints a row for all batches (the scope is "total") and each session ("session"), under each policy: scope, session, file,
 format, policy, ordered (it promises to keep the order of calls in conflict), limit, turns (answers with calls), batches, calls, timed (batches
 with all times), steps, ms, bound_ms (what no policy that keeps the order can beat), saved_vs_serial_ms and saved_vs_rolling_ms (what it takes less than these),
-waited (calls that the keyed pool kept back), and inverted_batches, inverted_calls and inverted_pairs, which ran out of order. All but the total
-can be summed up. A name that a spreadsheet would take for a formula has a ' in front.
+waited (calls that the keyed pool kept back), inverted_batches, inverted_calls and inverted_pairs, which ran out of order, and
+inverted_over_keys, the pairs of which neither call is exclusive. All but the total can be summed up. A name that a spreadsheet would take for a formula has a ' in front.
 
 Exit codes: 0 done, whatever the transcripts are like: what could not be used of them is told; 2 if one that was named is not there, before
 anything is read, if none can be read, or if the output or the page cannot be written; 130 interrupted: then nothing is

@@ -13,7 +13,7 @@ import (
 // replayColumns are those of the CSV form of a report. The help tells them: they stay as they are.
 var replayColumns = []string{
 	"scope", "session", "file", "format", "policy", "ordered", "limit", "turns", "batches", "calls", "timed", "steps", "ms", "bound_ms",
-	"saved_vs_serial_ms", "saved_vs_rolling_ms", "waited", "inverted_batches", "inverted_calls", "inverted_pairs",
+	"saved_vs_serial_ms", "saved_vs_rolling_ms", "waited", "inverted_batches", "inverted_calls", "inverted_pairs", "inverted_over_keys",
 }
 
 // replayCSV writes a report as rows, of all batches and of each session, under each policy.
@@ -28,6 +28,7 @@ func replayCSV(w io.Writer, r *replay.Report) error {
 				strconv.Itoa(f.Turns), strconv.Itoa(f.Batches), strconv.Itoa(f.Calls), strconv.Itoa(f.Timed),
 				strconv.Itoa(o.Steps), millis(o.Time), millis(f.Bound), millis(serial.Time - o.Time), millis(rolling.Time - o.Time),
 				strconv.Itoa(f.Waited), strconv.Itoa(o.Inverted.Batches), strconv.Itoa(o.Inverted.Calls), strconv.Itoa(o.Inverted.Pairs),
+				strconv.Itoa(o.Inverted.Keyed),
 			})
 		}
 	}

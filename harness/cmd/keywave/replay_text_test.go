@@ -213,7 +213,7 @@ func TestReplayCSV(t *testing.T) {
 	assert.Equal(t, map[string]string{
 		"scope": "total", "session": "", "file": "", "format": "", "policy": "keyed", "ordered": "true", "limit": "8", "turns": "43", "batches": "15",
 		"calls": "1043", "timed": "10", "steps": strconv.Itoa(1043 - 5*1043/10), "ms": "1250000", "bound_ms": "1245000", "saved_vs_serial_ms": "2475000", "saved_vs_rolling_ms": "550000",
-		"waited": "11", "inverted_batches": "0", "inverted_calls": "0", "inverted_pairs": "0",
+		"waited": "11", "inverted_batches": "0", "inverted_calls": "0", "inverted_pairs": "0", "inverted_over_keys": "0",
 	}, keyed)
 	assert.Equal(t, "-200000", row(2)["saved_vs_rolling_ms"], "numbers may be below 0")
 	var files []string
