@@ -17,7 +17,7 @@ import (
 )
 
 func main() {
-	s := settings{suites: suites}
+	s := settings{suites: suites, most: 10 * time.Minute}
 	only := flag.String("only", "", "measure the packages whose name in bench/results matches; keep the others' figures")
 	flag.StringVar(&s.root, "root", "../..", "the root of the repository")
 	flag.IntVar(&s.rounds, "rounds", 6, "how often each benchmark is run; 0: not at all")
@@ -44,6 +44,7 @@ type settings struct {
 	only      *regexp.Regexp
 	rounds    int
 	benchtime time.Duration
+	most      time.Duration // that a round of one suite may take
 }
 
 // run measures, and writes what came out. Whatever could be measured is written, even if something else failed; nothing

@@ -21,6 +21,7 @@ type bench struct {
 	out    bytes.Buffer // what its benchmarks printed, of all rounds
 	loads  []string     // of the machine, when each round began
 	failed []string     // what went wrong, a line each
+	hangs  bool         // a round took too long
 	begin  time.Time
 }
 
@@ -83,15 +84,25 @@ var failure = regexp.MustCompile(`(?m)^\s*(--- FAIL: \S+|panic|fatal error)`)
 
 // round runs the benchmarks of one suite once. What one says that fails is shown.
 func (s settings) round(ctx context.Context, b *bench, round int) {
+	if b.hangs {
+		return
+	}
 	b.loads = append(b.loads, load())
-	cmd := exec.CommandContext(ctx, b.binary, "-test.run=^$", "-test.bench="+b.bench,
-		"-test.benchtime="+s.benchtime.String(), "-test.timeout=10m")
+	// The timeout of package testing is not for benchmarks.
+	bounded, cancel := context.WithTimeout(ctx, s.most)
+	defer cancel()
+	cmd := exec.CommandContext(bounded, b.binary, "-test.run=^$", "-test.bench="+b.bench, "-test.benchtime="+s.benchtime.String())
 	cmd.Dir, cmd.WaitDelay = filepath.Join(s.root, b.module, b.pkg), orphans
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
 	b.out.Write(stdout.Bytes())
-	if err == nil || ctx.Err() != nil {
+	switch {
+	case err == nil || ctx.Err() != nil:
+		return
+	case bounded.Err() != nil:
+		b.hangs = true
+		b.failed = append(b.failed, fmt.Sprintf("round %d: it was not over after %v, and is not run again", round, s.most))
 		return
 	}
 	fmt.Fprintf(os.Stderr, "\n%s%s", stdout.Bytes(), stderr.Bytes())

@@ -98,7 +98,7 @@ func TestRecordedFiguresThatAreKept(t *testing.T) {
 // scratch is a repository with a module of three packages: one whose benchmarks are fine, one of which some fail, and
 // one that does not compile and was measured before.
 func scratch(t *testing.T) settings {
-	s := settings{root: t.TempDir(), only: regexp.MustCompile(""), rounds: 2, benchtime: time.Microsecond}
+	s := settings{root: t.TempDir(), only: regexp.MustCompile(""), rounds: 2, benchtime: time.Microsecond, most: time.Minute}
 	write := func(path, text string) {
 		path = filepath.Join(s.root, path)
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
@@ -151,6 +151,30 @@ func TestAFailureLosesNothingElse(t *testing.T) {
 	}
 	assert.False(t, strings.Contains(strings.ToLower(results), "all 9,375 batches"), "they are not here")
 	assert.Contains(t, read(t, s.root, readmeFile), "\nfigures\n")
+}
+
+// TestABenchmarkThatHangs: it is ended, told, and not run again.
+func TestABenchmarkThatHangs(t *testing.T) {
+	s := scratch(t)
+	s.suites, s.most = s.suites[:1], time.Second
+	require.NoError(t, os.WriteFile(filepath.Join(s.root, "good/good_test.go"), []byte(`package p
+
+import (
+	"testing"
+	"time"
+)
+
+func BenchmarkOne(b *testing.B) {
+	for b.Loop() {
+	}
+}
+
+func BenchmarkStuck(*testing.B) { <-time.After(time.Hour) }
+`), 0o644))
+	measured, err := s.measure(t.Context())
+	assert.ErrorContains(t, err, "good: round 1: it was not over after 1s, and is not run again")
+	assert.NotContains(t, err.Error(), "round 2")
+	assert.Contains(t, string(measured["good"]), "BenchmarkOne", "what it measured before that is kept")
 }
 
 // TestOutputThatIsNoFigure: what cannot be read again is not kept, and one who holds on to the output is not waited for.
