@@ -130,8 +130,8 @@ func TestKeysOfOtherSystems(t *testing.T) {
 		return out
 	}
 	c := &claude{session: "s"}
-	c.batch(0, "m1", "Edit "+path(`C:\Work\a.go`)+" 10", "Edit "+path("c:/work/A.go")+" 20", "Edit "+path(`D:\b`)+" 30")
-	assert.Equal(t, []string{"f1", "f1", "ext/d2/f3"}, keys(strings.ReplaceAll(c.b.String(), `"/w"`, `"C:\\Work"`)))
+	c.batch(0, "m1", "Edit "+path(`C:\Proj\a.go`)+" 10", "Edit "+path("c:/proj/A.go")+" 20", "Edit "+path(`D:\b`)+" 30")
+	assert.Equal(t, []string{"f1", "f1", "ext/d2/f3"}, keys(strings.ReplaceAll(c.b.String(), `"/w"`, `"C:\\Proj"`)))
 	c = &claude{session: "s"}
 	c.batch(0, "m1", "Edit "+path("/Users/Me/App/a.go")+" 10", "Edit "+path("A.go")+" 20")
 	assert.Equal(t, []string{"f1", "f1"}, keys(strings.ReplaceAll(c.b.String(), `"/w"`, `"/Users/Me/App/"`)))
