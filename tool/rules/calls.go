@@ -15,9 +15,8 @@ import (
 
 // Where says what the calls of an answer have in common.
 type Where struct {
-	Agent  string // whose tools they are: a name under "agents"; others have the rules for all agents only
-	Dir    string // the working directory, absolute; empty: not known
-	OnDisk bool   // paths are those of this machine, now: links are followed
+	Agent string // whose tools they are: a name under "agents"; others have the rules for all agents only
+	Dir   string // the working directory, absolute; empty: not known
 }
 
 // A Declared is a call as its rule declares it.
@@ -246,16 +245,15 @@ func bounded(s string) string {
 
 // paths are those of one answer.
 type paths struct {
-	root    *keys.Root
-	err     error
-	dir     string
-	dos     bool
-	lexical bool
-	mixed   bool // relative paths and absolute ones, and nobody knows what they are relative to
+	root  *keys.Root
+	err   error
+	dir   string
+	dos   bool
+	mixed bool // relative paths and absolute ones, and nobody knows what they are relative to
 }
 
-// recorded is the directory, which does not exist, below which paths are resolved that are not of this machine: so
-// nothing of the machine is looked at, and a name is only a name.
+// recorded is the directory, which does not exist, below which paths are resolved, as they are of another machine: so
+// nothing of this one is looked at, and a name is only a name.
 const recorded = "(recorded)"
 
 // maxPath is how long a path may be, in bytes, as in Linux: a call with a longer one did nothing to any file.
@@ -265,7 +263,7 @@ const maxPath = 4096
 const unknown = "(working directory)"
 
 func newPaths(w Where, all []string) *paths {
-	p := &paths{lexical: !w.OnDisk, dos: isDOS(w.Dir)}
+	p := &paths{dos: isDOS(w.Dir)}
 	mac, absolute, relative := strings.HasPrefix(w.Dir, "/Users/"), 0, 0
 	for _, s := range all {
 		p.dos = p.dos || isDOS(s)
@@ -282,21 +280,13 @@ func newPaths(w Where, all []string) *paths {
 		p.dir = w.Dir
 	}
 	p.mixed = p.dir == "" && absolute > 0 && relative > 0
-	if len(all) == 0 {
-		return p
-	}
-	switch {
-	case w.OnDisk:
-		p.root, p.err = onDisk()
-	default:
+	if len(all) > 0 {
 		p.root, p.err = written(p.dos || mac, p.dos)
 	}
 	return p
 }
 
 var (
-	onDisk = sync.OnceValues(func() (*keys.Root, error) { return keys.OpenRoot("/") })
-
 	plain  = sync.OnceValues(func() (*keys.Root, error) { return openWritten(false, false) })
 	folded = sync.OnceValues(func() (*keys.Root, error) { return openWritten(true, false) })
 	dos    = sync.OnceValues(func() (*keys.Root, error) { return openWritten(true, true) })
@@ -350,15 +340,6 @@ func (p *paths) claims(s string, access plan.Access, tree bool) ([]plan.Claim, e
 		s = "/" + unknown + "/" + s
 	default:
 		s = p.dir + "/" + s
-	}
-	if !p.lexical {
-		at, err := p.root.Follow(s)
-		if err != nil {
-			return nil, err
-		}
-		claims := at.Claims(access)
-		claims[0].Tree = tree
-		return claims, nil
 	}
 	if p.dos {
 		s = strings.TrimPrefix(strings.ReplaceAll(s, `\`, "/"), "//?/")

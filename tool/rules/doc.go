@@ -61,9 +61,9 @@
 // # Paths
 //
 // Relative paths are joined to the working directory, and everything goes through package tool/keys. Transcripts come
-// from other machines, so by default nothing is looked up on this one: paths are taken as they are written, letter case
-// does not count where a path shows that it is one of Windows or macOS, and two names of one file that only a link
-// makes equal stay two. With [Where.OnDisk] links on this machine are followed.
+// from other machines, so nothing is looked up on this one: paths are taken as they are written, letter case does not
+// count where a path shows that it is one of Windows or macOS, and two names of one file that only a link makes equal
+// stay two.
 //
 // If the working directory is not known, relative paths are compared with each other. A batch that has absolute paths
 // as well could name one file in both ways: then its calls with relative paths are exclusive.
